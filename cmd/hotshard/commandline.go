@@ -24,8 +24,7 @@ func programName() string {
 	return display.ShellWord(os.Args[0])
 }
 
-// withFlag returns the command line, quoted for a shell. It appends the flag and its value, unless the command line has the
-// flag or the value is "".
+// withFlag returns the command line, quoted for a shell. It appends a missing flag with its value, unless the value is "".
 func (l commandLine) withFlag(flag, value string) string {
 	words := []string{l[0]}
 	for _, arg := range l[1:] {

@@ -69,8 +69,7 @@ func (c *ConsoleCmd) Run(ctx context.Context, std streams, line commandLine, com
 // consoleDeadline is the timeout of one request: a day's heat over a slow connection takes seconds.
 const consoleDeadline = 20 * time.Second
 
-// startCommand returns the command line that starts this console again. It names the endpoint or the Region, even if that
-// came from the environment.
+// startCommand returns the command line that starts this console again, with the endpoint or Region of the environment.
 func (c *ConsoleCmd) startCommand(line commandLine, cfg aws.Config) string {
 	if c.Endpoint != "" {
 		return line.withFlag("endpoint", c.Endpoint)
@@ -78,8 +77,7 @@ func (c *ConsoleCmd) startCommand(line commandLine, cfg aws.Config) string {
 	return line.withFlag("region", cfg.Region)
 }
 
-// handler returns the console of a deployment, or of a table's stream. readStream reads the stream until its context ends;
-// for a deployment it only waits.
+// handler returns the console of a deployment or a table. readStream reads the table's stream, if any, until its context ends.
 func (c *ConsoleCmd) handler(ctx context.Context, std streams, line commandLine, commands display.Commands) (handler http.Handler, readStream func(context.Context) error, err error) {
 	log := slog.New(slog.NewTextHandler(std.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	cfg, err := c.awsConfig(ctx)

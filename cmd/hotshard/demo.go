@@ -34,8 +34,7 @@ func (c *DemoCmd) Validate() error {
 	return c.options("").Validate()
 }
 
-// options returns the options of the demo's system, whose partitions are small. start is the command line that the console
-// shows.
+// options returns the options of the demo's system, whose partitions are small. The console shows the command line start.
 func (c *DemoCmd) options(start string) system.Options {
 	return system.Options{
 		Addr: c.Addr, Endpoint: c.Endpoint, Prefix: c.Prefix, Window: load.DemoWindow, Idle: load.DemoIdleWindow, Quiet: time.Hour, Control: "act",

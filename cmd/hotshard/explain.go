@@ -99,8 +99,8 @@ func (h *heatFlags) explainOptions(from, to time.Time, index string) explain.Opt
 	return options
 }
 
-// explainSources returns the sources of explanations, except heat and logs. For an engine it reads CloudWatch's metrics only if
-// the environment names an endpoint of CloudWatch.
+// explainSources returns the sources of explanations, except heat and logs. For an engine it reads CloudWatch's metrics only
+// if the environment names an endpoint of CloudWatch.
 func (h *heatFlags) explainSources(ctx context.Context, cfg aws.Config, commands display.Commands) explain.Sources {
 	client := h.dynamoDB(cfg)
 	sources := explain.Sources{DynamoDB: client, HeatCalls: "dynamodb:DescribeStream, GetShardIterator and GetRecords"}

@@ -95,8 +95,7 @@ func (h *heatFlags) awsConfig(ctx context.Context) (aws.Config, error) {
 // attemptTimeout is the timeout of one attempt of a call. Then the connection counts as dead.
 const attemptTimeout = 15 * time.Second
 
-// streamClient returns an HTTP client that keeps a connection for each concurrent poll of a stream. The SDK sets
-// AWS_CA_BUNDLE on it.
+// streamClient returns an HTTP client that keeps a connection for each concurrent poll. The SDK adds AWS_CA_BUNDLE to it.
 func streamClient() aws.HTTPClient {
 	return awshttp.NewBuildableClient().WithTimeout(attemptTimeout).WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConnsPerHost = live.MaxCalls
@@ -133,8 +132,7 @@ func (h *heatFlags) deploymentHeat(ctx context.Context, cfg aws.Config) (*heatFe
 	}, nil
 }
 
-// findStream finds a table's stream, and prints its readers to standard error. Without --force it returns an error if the
-// stream allows no more readers.
+// findStream finds a table's stream, and prints its readers. Without --force a stream that allows no more readers is an error.
 func (h *heatFlags) findStream(ctx context.Context, std streams, cfg aws.Config) (live.Found, error) {
 	var mappings live.Mappings
 	if h.Endpoint == "" {

@@ -65,7 +65,8 @@ type shownSpread struct {
 	Verdict shard.Verdict `json:"verdict"`
 }
 
-// Run counts the key's writes or items on each write shard, and prints how evenly they are spread. Uneven spreads are an error.
+// Run counts the key's writes or items on each write shard, and prints how evenly they are spread. Uneven spreads are an
+// error.
 func (c *ShardsSpreadCmd) Run(ctx context.Context, std streams) error {
 	client, err := c.client(ctx)
 	if err != nil {

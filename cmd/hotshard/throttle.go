@@ -74,9 +74,8 @@ func (c *ThrottleCmd) handler() (http.Handler, error) {
 	return httpapi.ForHostsOf(c.Addr, limiter.Proxy(engine)), nil
 }
 
-// yieldToEngine leaves three quarters of the cores to the engine: on all of them, a Go program spends a sixth of its time on
-// waking threads. It also makes garbage collections rarer: each delays calls by milliseconds. The user's GOMAXPROCS and GOGC
-// take precedence.
+// yieldToEngine leaves three quarters of the cores to the engine: on all of them, Go spends a sixth of the time on waking
+// threads. It also makes garbage collections rarer: each delays calls by milliseconds. GOMAXPROCS and GOGC take precedence.
 func yieldToEngine() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(max(1, runtime.GOMAXPROCS(0)/4))

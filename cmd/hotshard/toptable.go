@@ -59,8 +59,7 @@ func (s screen) table(title, quietLine string, limit float64, keys []query.HotKe
 	return text + "\n"
 }
 
-// row returns a line of the table. It omits peak on a narrow screen, and shards if no key is sharded. The key has the
-// remaining width.
+// row returns a line of the table, with the key last. It omits peak on a narrow screen, and shards if no key is sharded.
 func (s screen) row(sharded bool, rate, share, peak, status, shards, key string) string {
 	line := alignRight(rate, 8) + alignRight(share, 7)
 	if s.width >= 60 {
@@ -76,8 +75,7 @@ func (s screen) row(sharded bool, rate, share, peak, status, shards, key string)
 // maxAdvice is the maximum number of hot keys with advice.
 const maxAdvice = 3
 
-// advice returns the advice for the first maxAdvice hot keys, in at most a third of the screen's lines. Hot keys must come
-// first in keys.
+// advice returns lines of advice for the first maxAdvice hot keys, at most a third of the screen. keys begin with hot keys.
 func (s screen) advice(keys []query.HotKey, nameOf func(*query.HotKey) string) (lines []string) {
 	for _, k := range keys[:min(len(keys), maxAdvice)] {
 		if k.Status == heat.Normal {

@@ -52,8 +52,7 @@ func (o *viewOptions) selects(key, index string) bool {
 	return strings.HasPrefix(key, o.Prefix) && (o.Index == "" || index == o.Index)
 }
 
-// nameOf returns the name under which a table shows a key: its pseudonym with Hash, its base key, or the stored key if it has
-// no base key.
+// nameOf returns what a table shows for a key: with Hash its pseudonym, else its base key or, if it has none, the stored key.
 func (o *viewOptions) nameOf(k *query.HotKey) string {
 	switch {
 	case o.Hash:

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// Commands builds command lines for a user to copy. The zero value is for a program that has no flags, such as a Lambda
-// function.
+// Commands builds command lines for a user to copy. The zero value, for Lambda functions, adds no flags.
 type Commands struct {
 	Program string // "" is hotshard
 
@@ -18,8 +17,7 @@ type Commands struct {
 	AWS []string
 }
 
-// Line returns a command line of hotshard, quoted for a shell: Line("shards set", "--type", "counter"). It adds the flags of
-// Complete.
+// Line returns a command line of hotshard with the flags of Complete, quoted for a shell: Line("shards set", "--shards", "4").
 func (c Commands) Line(command string, args ...string) string {
 	if c.Complete != nil {
 		args = c.Complete(command, args)

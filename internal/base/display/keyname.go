@@ -31,8 +31,8 @@ func (s Style) Shown(name string) string {
 	return ""
 }
 
-// Pseudonym returns the first 16 hexadecimal digits of the SHA-256 of a key's name. It does not hide a name that can be guessed:
-// the guess has the same pseudonym.
+// Pseudonym returns the first 16 hexadecimal digits of the SHA-256 of a key's name. It does not hide a name that can be
+// guessed: the guess has the same pseudonym.
 func Pseudonym(name string) string {
 	digest := sha256.Sum256([]byte(name))
 	return hex.EncodeToString(digest[:8])

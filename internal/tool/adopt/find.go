@@ -22,8 +22,7 @@ type ownTime struct {
 	without     []string  // values of the attribute without a time
 }
 
-// place is where in a text a time begins: after the nth sep, or after the last sep if nth is 0. If sep is "", the time begins
-// the text.
+// place is where in a text a time begins: after the nth sep, after the last sep if nth is 0, or at the start if sep is "".
 type place struct {
 	sep string
 	nth int
@@ -212,13 +211,13 @@ func placesIn(texts []string) []place {
 	return append(fromStart, fromEnd...)
 }
 
-// dynamoDBBegan is the year of DynamoDB's release. If all Unix times of a table are older, they are other numbers, such as ids of
-// ten digits.
+// dynamoDBBegan is the year of DynamoDB's release. If all Unix times of a table are older, they are other numbers, such as
+// ids of ten digits.
 var dynamoDBBegan = time.Date(2012, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// matchTimes returns the time that at least half of an attribute's texts have at a place, or nil. A number of ten digits may look
-// like a Unix time, and a text of 27 characters like a KSUID. These two forms count only if all texts with the place have a
-// time there.
+// matchTimes returns the time that at least half of an attribute's texts have at a place, or nil. A number of ten digits may
+// look like a Unix time, and a text of 27 characters like a KSUID. These two forms count only if all texts with the place
+// have a time there.
 func matchTimes(texts []string, attr string, where place) *ownTime {
 	found := &ownTime{attr: attr, place: where, days: true}
 	used, values, hasOtherText := map[string]bool{}, map[string]bool{}, false

@@ -9,8 +9,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// chooseLayout sets a layout that calculates the write shard from the items' own time, if a trial of the report's lines with the
-// sampled items succeeds. Otherwise it adds a refusal. If only the time is missing, it sets an expression to fill in.
+// chooseLayout sets a layout that calculates the write shard from the items' own time, if a trial of the report's lines with
+// the sampled items succeeds. Otherwise it adds a refusal. If only the time is missing, it sets an expression to fill in.
 func (r *Report) chooseLayout(ctx context.Context, items []item, found foundTimes, options Options) {
 	r.Sampled = len(items)
 	switch {

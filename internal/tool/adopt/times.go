@@ -68,8 +68,8 @@ type scanned struct {
 	ahead   string // a sort key with a time in the future
 }
 
-// sortKeyChecker returns a function that records an item's sort key in r.scanned if it has no time, or a time in the future. The
-// function does nothing unless own, the items' own time, is in the sort key.
+// sortKeyChecker returns a function that records an item's sort key in r.scanned if it has no time, or a time in the future.
+// The function does nothing unless own, the items' own time, is in the sort key.
 func (r *Report) sortKeyChecker(own *ownTime, now time.Time) func(item) {
 	if own == nil || own.attr != r.SortKey {
 		return func(item) {}
@@ -113,8 +113,7 @@ func (o *ownTime) compare(other *ownTime) int {
 		falseFirst(o.days, other.days), o.last.Compare(other.last), strings.Compare(o.attr, other.attr))
 }
 
-// ownTime returns the time in an attribute if it may be the items' own. Otherwise own is nil, and reason is why, or "" if the
-// attribute has no time.
+// ownTime returns the time in an attribute if it may be the items' own, or else the reason, which is "" if there is no time.
 func (r *Report) ownTime(items []item, attr string, now time.Time) (own *ownTime, reason string) {
 	own, reason = findTime(items, attr, attr == r.SortKey, now)
 	switch {
@@ -138,8 +137,8 @@ func (r *Report) ownTime(items []item, attr string, now time.Time) (own *ownTime
 	return own, ""
 }
 
-// attributes returns the names of all attributes of type S and N except the keys, sorted. An attribute in a map has its path as
-// the name, such as meta.created.
+// attributes returns the names of all attributes of type S and N except the keys, sorted. An attribute in a map has its path
+// as the name, such as meta.created.
 func (r *Report) attributes(items []item) []string {
 	names := map[string]bool{}
 	for _, it := range items {

@@ -57,8 +57,8 @@ func (r *Report) tableOfLines(db table.Client, counts table.Counts) *table.Table
 	}
 }
 
-// tryGrowth puts, gets and queries the items with these shard counts. It returns the first error, or one that says how the results
-// differ from the items.
+// tryGrowth puts, gets and queries the items with these shard counts. It returns the first error, or one that says how the
+// results differ from the items.
 func (r *Report) tryGrowth(ctx context.Context, db memoryTable, items []item, counts table.Counts, found foundTimes, options Options) error {
 	tried := r.tableOfLines(&db, counts)
 	names := map[string][]item{}

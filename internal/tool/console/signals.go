@@ -48,8 +48,7 @@ func (s Span) Columns(knownFrom time.Time) (columns []*int64) {
 	return columns
 }
 
-// Add adds a count to the column of a time, even if the column was nil. It does nothing for a count of 0 and for times outside
-// the span.
+// Add adds a count to the column of a time, even if the column is nil. It ignores a count of 0, and times outside the span.
 func (s Span) Add(columns []*int64, at time.Time, count int64) {
 	if count == 0 || at.Before(s.From) || !at.Before(s.To) {
 		return
@@ -69,8 +68,7 @@ const (
 	maxIndex    = 255 // DynamoDB's limit
 )
 
-// parseSpan parses the parameters from, to, step and index, and extends the time to whole columns. The default is the last 15
-// minutes in columns of 10 s.
+// parseSpan parses from, to, step and index, and extends the time to whole columns. The default is 15 minutes, by 10 s.
 func parseSpan(query url.Values, now time.Time) (Span, error) {
 	s := Span{To: now.UTC(), Step: defaultStep, Index: query.Get("index")}
 	if len(s.Index) > maxIndex {

@@ -22,31 +22,31 @@ import (
 type Sources struct {
 	DynamoDB   *dynamodb.Client
 	CloudWatch *cloudwatch.Client
-	Limiter    func(context.Context) (LimitedCalls, error) // what a limiter before an engine throttled
-	Heat       HeatReader                                  // the hot keys of the time
-	HeatCalls  string                                      // the actions to allow for Heat
-	Advise     func(context.Context, Key) string           // the cure for a throttled key, "" for the usual one
-	Logs       []Log                                       // with errors of SDKs
+	Limiter    func(context.Context) (LimitedCalls, error) // reads what a limiter before an engine throttled
+	Heat       HeatReader
+	HeatCalls  string                            // the actions that Heat needs permissions for
+	Advise     func(context.Context, Key) string // returns the cure for a throttled key, or "" for the usual cure
+	Logs       []Log                             // with errors of SDKs
 }
 
-// HeatReader reads hot keys, on partitions with this limit.
+// HeatReader returns the hot keys of a time range. partitionWCU is a partition's limit.
 type HeatReader func(ctx context.Context, from, to time.Time, partitionWCU float64) ([]Key, error)
 
-// LimitedCalls has all throttles of a limiter since a time.
+// LimitedCalls has a limiter's throttles.
 type LimitedCalls struct {
-	Since   time.Time // zero if the time is unknown
+	Since   time.Time // since when it counts; zero if unknown
 	Counts  []Count
 	Keys    []Key
-	Unnamed float64 // throttles of tables beyond the limiter's bound
+	Unnamed float64 // throttles without a table's name: the limiter names a bounded number of tables
 
 	PartitionWCU, PartitionRCU float64 // a partition's limits; 0 is unknown
 }
 
 // Options say what to explain.
 type Options struct {
-	Name         string   // for the report
-	Tables       []string // their names or ARNs
-	Deployment   bool     // Tables are a deployment's
+	Name         string   // Report.Table
+	Tables       []string // names or ARNs, at least one
+	Deployment   bool     // whether Tables are a deployment's
 	Index        string   // only this index; "" for tables and all indexes
 	From, To     time.Time
 	PartitionWCU float64          // of a limiter that doesn't report its own
@@ -60,11 +60,11 @@ type collection struct {
 	options    Options
 	notes      []string
 	indexes    []string // names of the tables' indexes
-	firstTable string   // the first table, by its name or ARN
-	current    bool     // a source has counted the newest throttles
+	firstTable string   // the first of Options.Tables
+	current    bool     // whether a source has counted the newest throttles
 }
 
-// NoIndex is the error for an index that no table has.
+// NoIndex is the error for an Options.Index that no table has.
 type NoIndex struct {
 	Table, Index string
 	Has          []string // the tables' indexes
@@ -74,12 +74,12 @@ func (e *NoIndex) Error() string {
 	return fmt.Sprintf("Table %s has no index %q. Check --index: %s.", e.Table, e.Index, cmp.Or(strings.Join(e.Has, ", "), "it has none"))
 }
 
-// Run returns the report, with a note for each unreadable source. It returns an error if a table or index does
-// not exist, if the log can't be read, or if ctx is done.
+// Run collects the evidence and returns the report, with a note for each unreadable source. It returns an error if a table or
+// index does not exist, if a log can't be read, or if ctx has ended.
 func Run(ctx context.Context, sources Sources, options Options) (Report, error) {
-	asked := options.Tables[0]
+	firstTable := options.Tables[0]
 	options.Tables = slices.Clone(options.Tables)
-	collected := &collection{Sources: sources, options: options, firstTable: asked, Evidence: Evidence{Name: options.Name, From: options.From, To: options.To, PartitionWCU: options.PartitionWCU, Commands: options.Commands}}
+	collected := &collection{Sources: sources, options: options, firstTable: firstTable, Evidence: Evidence{Name: options.Name, From: options.From, To: options.To, PartitionWCU: options.PartitionWCU, Commands: options.Commands}}
 	if err := collected.describeAll(ctx); err != nil {
 		return Report{}, err
 	}
@@ -87,7 +87,7 @@ func Run(ctx context.Context, sources Sources, options Options) (Report, error) 
 		return Report{}, &NoIndex{options.Name, options.Index, collected.indexes}
 	}
 	if sources.Limiter != nil {
-		collected.askLimiter(ctx)
+		collected.readLimiter(ctx)
 	}
 	if err := collected.readLogs(); err != nil {
 		return Report{}, err
@@ -95,11 +95,11 @@ func Run(ctx context.Context, sources Sources, options Options) (Report, error) 
 	if sources.CloudWatch != nil {
 		collected.readMetrics(ctx)
 	}
-	if collected.Counted && len(collected.Counts) == 0 && collected.Logged == 0 {
-		if !collected.current {
-			collected.excludeNewest()
-		}
-	} else {
+	nothingThrottled := collected.Counted && len(collected.Counts) == 0 && collected.Logged == 0
+	if nothingThrottled && !collected.current {
+		collected.excludeNewest()
+	}
+	if !nothingThrottled {
 		collected.readLimits(ctx)
 		collected.readContributors(ctx)
 		collected.readHeat(ctx)
@@ -114,30 +114,32 @@ func Run(ctx context.Context, sources Sources, options Options) (Report, error) 
 	return report, ctx.Err()
 }
 
-// metricsLate is the time after which CloudWatch has counted a throttle.
-const metricsLate = 3 * time.Minute
+// metricsDelay is the time after which CloudWatch has counted a throttle.
+const metricsDelay = 3 * time.Minute
 
-// excludeNewest ends the report's time before the minutes that CloudWatch may not have counted yet.
+// excludeNewest ends the report's time before the minutes that CloudWatch may not have counted yet. If no minute is left, it
+// is unknown whether requests were throttled.
 func (c *collection) excludeNewest() {
 	c.addNote("CloudWatch's metrics arrive up to 3 minutes late: ask again for the newest throttles.")
-	if counted := c.To.Add(-metricsLate); counted.After(c.From) {
-		c.To = counted
-	} else {
+	countedTo := c.To.Add(-metricsDelay)
+	if !countedTo.After(c.From) {
 		c.Counted = false
+		return
 	}
+	c.To = countedTo
 }
 
-// describeAll adds all tables. It ignores absent tables of a deployment, unless all are absent: an attached deployment has
-// few of them.
+// describeAll adds all tables and their indexes. An absent table of a deployment is a note, unless all are absent: an attached
+// deployment has only some of the tables.
 func (c *collection) describeAll(ctx context.Context) error {
 	var absent []error
-	for i, asked := range c.options.Tables {
-		name, _, _, err := dynamo.TableName(asked)
+	for i, nameOrARN := range c.options.Tables {
+		name, _, _, err := dynamo.TableName(nameOrARN)
 		if err != nil {
 			return err
 		}
 		c.options.Tables[i] = name
-		err = c.describeTable(ctx, name, asked)
+		err = c.describeTable(ctx, name, nameOrARN)
 		if _, ok := errors.AsType[*types.ResourceNotFoundException](err); ok {
 			absent = append(absent, err)
 		} else if err != nil {
@@ -148,7 +150,7 @@ func (c *collection) describeAll(ctx context.Context) error {
 		return absent[0]
 	}
 	if len(absent) > 0 {
-		c.addNote("The deployment lacks %s. If it is attached to a table, explain that one with --table.", display.Several(len(absent), "table"))
+		c.addNote("The deployment lacks %s. If it is attached to a table, explain that table with --table.", display.Several(len(absent), "table"))
 	}
 	return nil
 }
@@ -159,7 +161,7 @@ func (c *collection) addNote(format string, values ...any) {
 	}
 }
 
-// noteError notes what is unknown because of an error, and which action to allow if access was denied.
+// noteError adds a note on what is unknown because a call of this action failed.
 func (c *collection) noteError(err error, unknown, action string) {
 	fault, ok := errors.AsType[smithy.APIError](err)
 	switch {
@@ -178,20 +180,20 @@ func isDenied(err error) bool {
 	return ok && slices.Contains([]string{"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "NotAuthorized"}, fault.ErrorCode())
 }
 
-// askLimiter adds a limiter's throttles, by reason and key. They have no times.
-func (c *collection) askLimiter(ctx context.Context) {
+// readLimiter adds a limiter's throttles, by reason and key.
+func (c *collection) readLimiter(ctx context.Context) {
 	limited, err := c.Limiter(ctx)
 	if err != nil {
-		c.addNote("Throttles of the limiter are unknown: %v.", err)
+		c.addNote("Throttles of the limiter are unknown, since it can't be read: %v.", err)
 		return
 	}
 	c.Counted, c.current = true, true
 	if !limited.Since.IsZero() {
 		c.From = limited.Since
 	}
-	for _, n := range limited.Counts {
-		if c.isWanted(n.ID) {
-			c.Counts = append(c.Counts, n)
+	for _, count := range limited.Counts {
+		if c.isWanted(count.ID) {
+			c.Counts = append(c.Counts, count)
 		}
 	}
 	if len(c.Counts) > 0 && c.From.Before(c.options.From) {
@@ -201,13 +203,19 @@ func (c *collection) askLimiter(ctx context.Context) {
 	if limited.Unnamed > 0 {
 		c.addNote("The limiter doesn't know the tables of %s more: it had requests for too many.", display.Several(int(limited.Unnamed), "throttle"))
 	}
-	for _, k := range limited.Keys {
+	c.addKeys(limited.Keys)
+}
+
+// addKeys adds the keys of the tables and indexes that are to be explained.
+func (c *collection) addKeys(keys []Key) {
+	for _, k := range keys {
 		if c.isWanted(k.ID) {
 			c.Keys = append(c.Keys, k)
 		}
 	}
 }
 
+// readHeat adds the hot keys of the time.
 func (c *collection) readHeat(ctx context.Context) {
 	if c.Heat == nil {
 		return
@@ -216,17 +224,13 @@ func (c *collection) readHeat(ctx context.Context) {
 	if err != nil {
 		c.noteError(err, "Hot keys are unknown", c.HeatCalls)
 	}
-	for _, k := range keys {
-		if c.isWanted(k.ID) {
-			c.Keys = append(c.Keys, k)
-		}
-	}
+	c.addKeys(keys)
 }
 
-// maxAdvised bounds the keys that get advice.
+// maxAdvised bounds the number of keys that get advice.
 const maxAdvised = 50
 
-// advise adds the advice for throttled keys.
+// advise sets the advice for the first keys.
 func (c *collection) advise(ctx context.Context) {
 	for i := range c.Keys[:min(len(c.Keys), maxAdvised)] {
 		if k := &c.Keys[i]; c.Advise != nil && k.Advice == "" {

@@ -16,27 +16,27 @@ import (
 
 const (
 	contributorInsights = "Contributor Insights"
-	maxContributors     = 50
+	maxContributors     = 50      // keys of a rule that are read
+	partitionKeyRule    = "-PKT-" // is in the name of a rule for throttled partition keys
 )
 
-// partitionKeyRule is in the names of Contributor Insights' rules for throttled partition keys.
-const partitionKeyRule = "-PKT-"
-
-// readContributors adds the throttled keys that Contributor Insights lists.
+// readContributors adds the throttled keys that Contributor Insights lists, of the tables and indexes with throttles. It
+// adds a note if it can't read them, or if Contributor Insights is off.
 func (c *collection) readContributors(ctx context.Context) {
 	if c.CloudWatch == nil {
 		return
 	}
 	for _, r := range c.Resources {
-		if c.Counted && !slices.ContainsFunc(c.Counts, func(n Count) bool { return n.ID == r.ID }) {
+		wasThrottled := slices.ContainsFunc(c.Counts, func(count Count) bool { return count.ID == r.ID })
+		if c.Counted && !wasThrottled {
 			continue
 		}
-		in := &dynamodb.DescribeContributorInsightsInput{TableName: aws.String(r.NameInCalls())}
+		input := &dynamodb.DescribeContributorInsightsInput{TableName: aws.String(r.NameInCalls())}
 		resource := "table " + r.Table
 		if r.Index != "" {
-			in.IndexName, resource = aws.String(r.Index), "index "+r.Index
+			input.IndexName, resource = aws.String(r.Index), "index "+r.Index
 		}
-		out, err := c.DynamoDB.DescribeContributorInsights(ctx, in)
+		out, err := c.DynamoDB.DescribeContributorInsights(ctx, input)
 		if fault, ok := errors.AsType[smithy.APIError](err); ok && fault.ErrorCode() == "UnknownOperationException" {
 			return // an engine has no Contributor Insights
 		}
@@ -59,7 +59,7 @@ func (c *collection) readContributors(ctx context.Context) {
 	}
 }
 
-// readRule adds the keys of one rule.
+// readRule adds the throttled keys that a rule lists, with the number of throttles.
 func (c *collection) readRule(ctx context.Context, id ID, rule string) error {
 	from := c.From.Truncate(time.Minute)
 	out, err := c.CloudWatch.GetInsightRuleReport(ctx, &cloudwatch.GetInsightRuleReportInput{
@@ -68,9 +68,9 @@ func (c *collection) readRule(ctx context.Context, id ID, rule string) error {
 	if err != nil {
 		return err
 	}
-	for _, x := range out.Contributors {
-		if len(x.Keys) > 0 {
-			c.Keys = append(c.Keys, Key{Reason: Reason{ID: id}, Key: x.Keys[0], Source: contributorInsights, Throttles: aws.ToFloat64(x.ApproximateAggregateValue)})
+	for _, contributor := range out.Contributors {
+		if len(contributor.Keys) > 0 {
+			c.Keys = append(c.Keys, Key{Reason: Reason{ID: id}, Key: contributor.Keys[0], Source: contributorInsights, Throttles: aws.ToFloat64(contributor.ApproximateAggregateValue)})
 		}
 	}
 	return nil

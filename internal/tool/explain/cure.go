@@ -14,19 +14,18 @@ import (
 const (
 	awsPartitionWCU = plan.PartitionWriteUnits
 
-	fewShare     = 0.01 // share of throttled requests up to which retries suffice
-	fewMinutes   = 2    // minutes with throttles up to which retries suffice
-	manyKeys     = 5    // throttled keys from which no single key is the cause
-	leadingShare = 0.5  // share of the throttles from which the first key is the cause after all
-	largeWrite   = 4    // WCU of a mean write from which smaller items help
-	headroom     = 1.25 // factor of a raised limit over the demand
+	fewShare     = 0.01 // up to this share of throttled requests, retries suffice
+	fewMinutes   = 2    // up to this number of minutes with throttles, retries suffice
+	manyKeys     = 5    // from this number of throttled keys, no single key is the cause...
+	leadingShare = 0.5  // ...unless one key has this share of the throttles
+	largeWrite   = 4    // from this number of WCU for a mean write, smaller items help
+	headroom     = 1.25 // a raised limit is the demand times this
 )
 
-// cure returns one sentence with the first cure that applies: retries, a higher limit, warm throughput, a change of the
-// index, smaller items, write shards.
+// cure returns a sentence with the first cure that applies to throttles of one cause. keys begin with the worst key.
 func (e *Evidence) cure(g *group, t *tally, keys []Key) string {
-	if has, absent := e.lacksIndex(g.ID); absent {
-		return g.noIndexCure(has)
+	if existing, absent := e.lacksIndex(g.ID); absent {
+		return g.noIndexCure(existing)
 	}
 	if text := g.retryCure(t, keys); text != "" {
 		return text
@@ -53,7 +52,7 @@ func (e *Evidence) cure(g *group, t *tally, keys []Key) string {
 	return e.oneKeyCure(g, keys[0])
 }
 
-// retryCure returns the cure for a few throttles, or "" if there are more.
+// retryCure returns the cure for few throttles, without a hot key; "" if there are more, or a key is hot.
 func (g *group) retryCure(t *tally, keys []Key) string {
 	requests := g.Capacity(g.op).Requests
 	few := t.minutes > 0 && t.minutes <= fewMinutes && t.events <= fewShare*(requests+t.events)
@@ -65,45 +64,41 @@ func (g *group) retryCure(t *tally, keys []Key) string {
 		percent(t.events/(requests+t.events)), g.op, display.Several(t.minutes, "minute"))
 }
 
-// noIndexCure returns the cure for throttles of an index that the table lacks.
-func (g *group) noIndexCure(has []string) string {
-	indexes := "it has none"
-	if len(has) > 0 {
-		indexes = "it has " + strings.Join(has, ", ")
-	}
+// noIndexCure returns the cure for throttles of an index that the table lacks. existing are the indexes that the table has.
+func (g *group) noIndexCure(existing []string) string {
+	indexes := "it has " + cmp.Or(strings.Join(existing, ", "), "none")
 	return fmt.Sprintf("Check whose errors these are: table %s has no index %s (%s). If the index was deleted, nothing throttles any more; else the errors are of another table, Region or account.", g.Table, g.Index, indexes)
 }
 
-// raisedLimit returns a sufficient value of a limit that was too low, in units a second: the demand in the seconds or minutes
-// with throttles, or twice the limit if the demand is unknown. It returns N if both are unknown.
+// raisedLimit returns a sufficient value for a limit that was too low, in units a second: the demand in the seconds or minutes
+// with throttles, or twice the limit if the demand is unknown. It returns "N" if the limit is unknown, too.
 func (g *group) raisedLimit(t *tally, limit float64) string {
-	to, used := 2*limit, max(limit, g.Capacity(g.op).Peak)
+	raised, peak := 2*limit, g.Capacity(g.op).Peak
 	switch {
 	case t.rate > 0:
-		to = headroom * (used + t.rate)
+		raised = headroom * (max(limit, peak) + t.rate)
 	case t.minutes > 0:
-		to = headroom * max(limit, g.Capacity(g.op).Peak+t.events/(60*float64(t.minutes)))
+		raised = headroom * max(limit, peak+t.events/(60*float64(t.minutes)))
 	}
-	if to == 0 {
-		return "N"
-	}
-	return fmt.Sprintf("%.0f", math.Ceil(to))
+	return limitOrN(math.Ceil(raised))
 }
 
+// provisionCure returns the cure for exceeded provisioned capacity: the command that raises it.
 func (e *Evidence) provisionCure(g *group, t *tally) string {
 	limit := g.Capacity(g.op).Provisioned
-	to := g.raisedLimit(t, limit)
+	raised := g.raisedLimit(t, limit)
 	reads, writes := limitOrN(g.Reads.Provisioned), limitOrN(g.Writes.Provisioned)
 	if g.op == Read {
-		reads = to
+		reads = raised
 	} else {
-		writes = to
+		writes = raised
 	}
 	values := "ReadCapacityUnits=" + reads + ",WriteCapacityUnits=" + writes
-	return fmt.Sprintf("Raise the %s capacity of the %s%s to %s %s (or auto scaling's minimum, or switch to on-demand)%s: %s", g.op, g.describe(), withLimit(" from %s", limit), to, units(g.op),
+	return fmt.Sprintf("Raise the %s capacity of the %s%s to %s %s (or auto scaling's minimum, or switch to on-demand)%s: %s", g.op, g.describe(), withLimit(" from %s", limit), raised, units(g.op),
 		g.indexClause(), e.updateCommand(g, "--provisioned-throughput "+values, `"ProvisionedThroughput":`+jsonObject(values)))
 }
 
+// maximumCure returns the cure for an exceeded on-demand maximum: the command that raises it.
 func (e *Evidence) maximumCure(g *group, t *tally) string {
 	limit := g.Capacity(g.op).MaxOnDemand
 	values := fmt.Sprintf("Max%sRequestUnits=%s", g.op.title(), g.raisedLimit(t, limit))
@@ -111,7 +106,7 @@ func (e *Evidence) maximumCure(g *group, t *tally) string {
 		e.updateCommand(g, "--on-demand-throughput "+values, `"OnDemandThroughput":`+jsonObject(values)))
 }
 
-// limitOrN returns a limit, or N if it is unknown.
+// limitOrN returns a limit as text, or "N" if it is 0, which means unknown.
 func limitOrN(limit float64) string {
 	if limit == 0 {
 		return "N"
@@ -119,7 +114,7 @@ func limitOrN(limit float64) string {
 	return fmt.Sprintf("%.0f", limit)
 }
 
-// withLimit returns a phrase with a limit, or "" if the limit is unknown.
+// withLimit returns a phrase with a limit in place of %s, or "" if the limit is 0, which means unknown.
 func withLimit(phrase string, limit float64) string {
 	if limit == 0 {
 		return ""
@@ -127,7 +122,7 @@ func withLimit(phrase string, limit float64) string {
 	return fmt.Sprintf(phrase, number(limit))
 }
 
-// indexClause returns a clause for writes of an index, which throttles the writes of its table; else "".
+// indexClause returns a clause on what a throttled index does to its table's writes; "" for reads and tables.
 func (g *group) indexClause() string {
 	if g.Index == "" || g.op == Read {
 		return ""
@@ -135,7 +130,7 @@ func (g *group) indexClause() string {
 	return "; until then the index throttles writes of its table"
 }
 
-// findKeysCure returns how to find the throttled key, on which the cure depends.
+// findKeysCure returns the cure for unknown keys: the command that finds them.
 func (e *Evidence) findKeysCure(g *group) string {
 	index := ""
 	if g.Index != "" {
@@ -145,9 +140,9 @@ func (e *Evidence) findKeysCure(g *group) string {
 		"dynamodb update-contributor-insights --table-name %s%s --contributor-insights-action ENABLE --contributor-insights-mode THROTTLED_KEYS", g.NameInCalls(), index))
 }
 
-// isSpread reports whether many keys are throttled, none is hot and none leads. throttles counts also those of keys that
-// the sources don't list.
-func isSpread(keys []Key, throttles float64) bool {
+// isSpread reports whether many keys are throttled, none is hot, and none has leadingShare of the throttles. allThrottles
+// includes those of keys that no source lists.
+func isSpread(keys []Key, allThrottles float64) bool {
 	sum := 0.0
 	for _, k := range keys {
 		if k.Hot {
@@ -155,52 +150,55 @@ func isSpread(keys []Key, throttles float64) bool {
 		}
 		sum += k.Throttles
 	}
-	return len(keys) >= manyKeys && keys[0].Throttles < leadingShare*max(sum, throttles)
+	return len(keys) >= manyKeys && keys[0].Throttles < leadingShare*max(sum, allThrottles)
 }
 
+// warmCure returns the cure for many throttled keys: the command that raises the warm throughput.
 func (e *Evidence) warmCure(g *group, t *tally, keys []Key) string {
-	c := g.Capacity(g.op)
-	values := fmt.Sprintf("%sUnitsPerSecond=%s", g.op.title(), g.raisedLimit(t, c.Warm))
+	values := fmt.Sprintf("%sUnitsPerSecond=%s", g.op.title(), g.raisedLimit(t, g.Capacity(g.op).Warm))
 	return fmt.Sprintf("Raise the warm throughput, so that DynamoDB splits the partitions: at least %d keys are throttled and none leads; or pace the sender while it splits them by itself: %s",
 		len(keys), e.updateCommand(g, "--warm-throughput "+values, `"WarmThroughput":`+jsonObject(values)))
 }
 
-// oneKeyCure returns the cure for one hot key's writes.
+// oneKeyCure returns the cure for one hot key's writes: smaller writes, or more partition keys.
 func (e *Evidence) oneKeyCure(g *group, key Key) string {
 	limit := e.partition(Write)
-	n := max(2, plan.Needed(max(key.UnitsPerSecond, limit), limit, plan.CalculatedShare))
+	keys := max(2, plan.Needed(max(key.UnitsPerSecond, limit), limit, plan.CalculatedShare))
 	switch {
 	case g.Index != "" && g.ProjectsAll && key.UnitsPerWrite >= largeWrite:
 		return fmt.Sprintf("Project fewer attributes into index %s, whose writes take %.0f WCU each: a hot key of the index throttles writes of its table.", g.Index, key.UnitsPerWrite)
 	case g.Index != "":
-		return fmt.Sprintf("Split %s of the index's partition key %s over %d values, or let fewer items into the index: a hot key of the index throttles writes of its table.", key.Key, cmp.Or(g.PartitionKey, "attribute"), n)
+		return fmt.Sprintf("Split %s of the index's partition key %s over %d values, or let fewer items into the index: a hot key of the index throttles writes of its table.", key.Key, cmp.Or(g.PartitionKey, "attribute"), keys)
 	case key.UnitsPerWrite >= largeWrite:
-		return fmt.Sprintf("Shrink the items of %s, whose writes take %.0f WCU each (move large attributes to S3 or items of their own), or shard it over %d partition keys.", key.Key, key.UnitsPerWrite, n)
+		return fmt.Sprintf("Shrink the items of %s, whose writes take %.0f WCU each (move large attributes to S3 or items of their own), or shard it over %d partition keys.", key.Key, key.UnitsPerWrite, keys)
 	}
-	return fmt.Sprintf("Shard %s over %d partition keys (docs/patterns.md), since one takes %s WCU/s whatever the table's capacity is%s", key.Key, n, number(limit), e.planClause(key))
+	return fmt.Sprintf("Shard %s over %d partition keys (docs/patterns.md), since one takes %s WCU/s whatever the table's capacity is%s", key.Key, keys, number(limit), e.planClause(key))
 }
 
-// planClause returns a clause with the command line that plans the write shards of a key, for AWS's limit of a partition.
-func (e *Evidence) planClause(k Key) string {
-	if e.partition(Write) != awsPartitionWCU {
+// planClause returns the end of a sentence: a clause with the command line that plans a key's write shards or, if a
+// partition's limit is not AWS's, a full stop.
+func (e *Evidence) planClause(key Key) string {
+	limit := e.partition(Write)
+	if limit != awsPartitionWCU {
 		return "."
 	}
-	return "; with its true peak: " + e.Commands.Line("plan", "--peak-wcu", fmt.Sprintf("%.0f", math.Ceil(max(e.partition(Write), k.UnitsPerSecond))))
+	return "; with its true peak: " + e.Commands.Line("plan", "--peak-wcu", fmt.Sprintf("%.0f", math.Ceil(max(limit, key.UnitsPerSecond))))
 }
 
-// updateCommand returns the command line that sets a table's throughput, or an index's.
-func (e *Evidence) updateCommand(g *group, table, index string) string {
+// updateCommand returns the command line that sets the throughput of a table by tableFlags, or of an index by indexJSON.
+func (e *Evidence) updateCommand(g *group, tableFlags, indexJSON string) string {
 	if g.Index == "" {
-		return e.Commands.AWSLine(fmt.Sprintf("dynamodb update-table --table-name %s %s", g.NameInCalls(), table))
+		return e.Commands.AWSLine(fmt.Sprintf("dynamodb update-table --table-name %s %s", g.NameInCalls(), tableFlags))
 	}
-	return e.Commands.AWSLine(fmt.Sprintf(`dynamodb update-table --table-name %s --global-secondary-index-updates '[{"Update":{"IndexName":"%s",%s}}]'`, g.NameInCalls(), g.Index, index))
+	return e.Commands.AWSLine(fmt.Sprintf(`dynamodb update-table --table-name %s --global-secondary-index-updates '[{"Update":{"IndexName":"%s",%s}}]'`, g.NameInCalls(), g.Index, indexJSON))
 }
 
-// jsonObject returns values such as A=1,B=2 as JSON.
+// jsonObject returns A=1,B=2 as {"A":1,"B":2}.
 func jsonObject(values string) string {
 	return `{"` + strings.NewReplacer("=", `":`, ",", `,"`).Replace(values) + "}"
 }
 
+// describe returns "table", or "index" and the index's name.
 func (g *group) describe() string {
 	if g.Index != "" {
 		return "index " + g.Index
@@ -215,7 +213,7 @@ func units(op Operation) string {
 	return "WCU/s"
 }
 
-// number formats a rate or count, rounded, with a comma for thousands.
+// number formats a rate or count with commas between thousands. It rounds to one decimal below 10, and else to a whole number.
 func number(x float64) string {
 	text := fmt.Sprintf("%.0f", x)
 	if x > 0 && x < 10 && x != math.Trunc(x) {

@@ -17,7 +17,7 @@ const (
 	Write Operation = "write"
 )
 
-// title returns the operation as DynamoDB's names of reasons and metrics have it.
+// title returns Read or Write, as in DynamoDB's names of reasons and metrics.
 func (o Operation) title() string {
 	if o == Read {
 		return "Read"
@@ -58,8 +58,8 @@ func (r Reason) String() string {
 	return kind + r.Operation.title() + string(r.Cause)
 }
 
-// ParseReason returns the reason for DynamoDB's text, such as TableWriteKeyRangeThroughputExceeded, and the ARN of its
-// resource. ok is false if the text or the ARN is unknown, or if only one of the two is an index's.
+// ParseReason returns the reason of DynamoDB's text, such as TableWriteKeyRangeThroughputExceeded, on the table or index with
+// an ARN. ok is false if the text or the ARN is unknown, or if only one of the two is an index's.
 func ParseReason(text, arn string) (r Reason, ok bool) {
 	_, path, ok := strings.Cut(arn, ":table/")
 	if !ok {
@@ -72,8 +72,7 @@ func ParseReason(text, arn string) (r Reason, ok bool) {
 	return Reason{}, false
 }
 
-// ParseSuffix returns the operation and the cause in DynamoDB's text of a reason, or "" for another text. It ignores
-// whether the reason is of a table or an index.
+// ParseSuffix returns the operation and the cause at the end of DynamoDB's text of a reason; "" and "" for another text.
 func ParseSuffix(text string) (Operation, Cause) {
 	for _, op := range []Operation{Read, Write} {
 		for _, cause := range Causes {
@@ -89,11 +88,11 @@ func ParseSuffix(text string) (Operation, Cause) {
 type Evidence struct {
 	Name      string // the table's, or the pattern of several tables' names
 	From, To  time.Time
-	Counted   bool // a source counts all throttles of that time
+	Counted   bool // whether a source counts all throttles of that time
 	Resources []Resource
 	Counts    []Count
 	Keys      []Key
-	Logged    float64 // throttles in a log, with or without a reason
+	Logged    float64 // throttles in logs, with or without a reason
 
 	// PartitionWCU and PartitionRCU are a partition's limits; 0 is AWS's.
 	PartitionWCU, PartitionRCU float64
@@ -105,10 +104,10 @@ type Evidence struct {
 type Resource struct {
 	ID
 	ARN          string
-	Asked        string // the name or ARN by which calls name the table; "" for its name
-	PartitionKey string // the attribute; of several, the first
+	Asked        string // Options' name or ARN of the table; "" for its name
+	PartitionKey string // the attribute's name; the first of several
 	OnDemand     bool
-	ProjectsAll  bool // an index whose projection is ALL
+	ProjectsAll  bool // whether it is an index with the projection ALL
 	Reads        Capacity
 	Writes       Capacity
 }
@@ -122,7 +121,7 @@ type Capacity struct {
 	Requests  float64 // successful requests
 }
 
-// NameInCalls returns the name or ARN by which calls name the table.
+// NameInCalls returns the table's name or ARN for calls: a table of another account needs the ARN.
 func (r *Resource) NameInCalls() string { return cmp.Or(r.Asked, r.Table) }
 
 // Capacity returns the capacity for an operation.
@@ -139,7 +138,7 @@ type Count struct {
 	Events  float64
 	Minutes int     // minutes with such throttles; 0 is unknown
 	Rate    float64 // capacity units a second that were throttled, in the seconds with such throttles; 0 is unknown
-	Guessed bool    // the reason follows from texts, not from ThrottlingReasons
+	Guessed bool    // whether the reason follows from texts, not from ThrottlingReasons
 	Source  Source
 }
 
@@ -156,7 +155,7 @@ type Key struct {
 
 	Throttles      float64 // throttled requests
 	UnitsPerSecond float64 // lower bound of its writes in the hottest window, in WCU/s
-	Hot            bool    // its writes are near a partition's limit, or beyond
+	Hot            bool    // whether its writes are near a partition's limit, or beyond
 	UnitsPerWrite  float64
 	Advice         string // the cure, from a deployment that shards the key
 	Source         string

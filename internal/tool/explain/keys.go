@@ -15,26 +15,27 @@ import (
 const maxKeys = 10
 
 // keysOf returns the keys that were throttled for a reason, the worst first, and the sources that name them. For a
-// partition's write limit it adds the hot keys. A key whose source names no reason counts only if its resource was
-// throttled for this reason alone, or if its writes are hot.
+// partition's write limit it also returns hot keys. It returns a key whose source names no reason only if its table or index
+// was throttled for this reason alone, or if its writes are hot.
 func (e *Evidence) keysOf(reason Reason) (keys []Key, sources []Source) {
-	only, found := e.onlyReason(reason), map[string][]Key{}
-	writeLimit := reason.Operation == Write && reason.Cause == KeyRange
+	isOnlyReason, bySource := e.isOnlyReason(reason), map[string][]Key{}
+	isWriteLimit := reason.Operation == Write && reason.Cause == KeyRange
 	var unsure []string
 	for _, k := range e.Keys {
-		hotWrites := writeLimit && e.isHot(k)
-		sure := k.Cause != "" || only || hotWrites
+		if !k.mayHave(reason) {
+			continue
+		}
+		isSure := k.Cause != "" || isOnlyReason || (isWriteLimit && e.isHot(k))
 		switch {
-		case !k.mayHave(reason):
-		case k.Throttles > 0 && !sure:
+		case k.Throttles > 0 && !isSure:
 			unsure = append(unsure, k.Key)
-		case k.Throttles > 0, k.Hot && writeLimit:
-			found[k.Source] = append(found[k.Source], k)
+		case k.Throttles > 0, k.Hot && isWriteLimit:
+			bySource[k.Source] = append(bySource[k.Source], k)
 			keys = mergeKey(keys, k)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(found)) {
-		sources = append(sources, Source{name, e.describeKeys(found[name])})
+	for _, name := range slices.Sorted(maps.Keys(bySource)) {
+		sources = append(sources, Source{name, e.describeKeys(bySource[name])})
 	}
 	if len(unsure) > 0 {
 		text := fmt.Sprintf("It was throttled for several reasons, and the source does not tell which of them throttled %s", strings.Join(unsure[:min(len(unsure), maxKeys)], ", "))
@@ -44,7 +45,7 @@ func (e *Evidence) keysOf(reason Reason) (keys []Key, sources []Source) {
 	return keys, sources
 }
 
-// mayHave reports whether a key's throttles may have this reason: its source names the reason, or leaves parts of it open.
+// mayHave reports whether a key's throttles may have this reason: its source names no other table, index, operation or cause.
 func (k Key) mayHave(reason Reason) bool {
 	otherOperation := k.Operation != "" && k.Operation != reason.Operation
 	otherCause := k.Cause != "" && k.Cause != reason.Cause
@@ -56,19 +57,19 @@ func compareHarm(a, b Key) int {
 	return cmp.Or(cmp.Compare(b.Throttles, a.Throttles), cmp.Compare(b.UnitsPerSecond, a.UnitsPerSecond), strings.Compare(a.Key, b.Key))
 }
 
-// onlyReason reports whether the reason's resource was throttled for no other reason.
-func (e *Evidence) onlyReason(reason Reason) bool {
+// isOnlyReason reports whether the reason's table or index was throttled for no other reason.
+func (e *Evidence) isOnlyReason(reason Reason) bool {
 	return !slices.ContainsFunc(e.Counts, func(c Count) bool {
 		return c.ID == reason.ID && c.Events > 0 && c.Cause != "" && c.Reason != reason
 	})
 }
 
-// isHot reports whether the writes of a key are hot by any source.
+// isHot reports whether any source says that a key's writes are hot.
 func (e *Evidence) isHot(k Key) bool {
 	return slices.ContainsFunc(e.Keys, func(other Key) bool { return other.Hot && other.ID == k.ID && other.Key == k.Key })
 }
 
-// mergeKey adds a source's key to keys, which has one Key for each partition key, with the largest figures of all sources.
+// mergeKey adds a source's key to keys. Each partition key is in keys once, with the largest figures of all sources.
 func mergeKey(keys []Key, added Key) []Key {
 	at := slices.IndexFunc(keys, func(other Key) bool { return other.Key == added.Key })
 	if at < 0 {
@@ -97,7 +98,7 @@ func (e *Evidence) describeKeys(keys []Key) string {
 	return text
 }
 
-// rates returns the worst keys, as a finding lists them.
+// rates returns the first maxKeys keys as a finding lists them.
 func (e *Evidence) rates(keys []Key) []KeyRate {
 	rates := []KeyRate{}
 	for _, k := range keys[:min(len(keys), maxKeys)] {
@@ -109,5 +110,5 @@ func (e *Evidence) rates(keys []Key) []KeyRate {
 	return rates
 }
 
-// hundredths rounds up to two decimals, and a negative number to 0.
+// hundredths rounds up to two decimals. It returns 0 for a negative number.
 func hundredths(x float64) float64 { return max(0, math.Ceil(100*x-1e-9)/100) }

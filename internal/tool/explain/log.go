@@ -12,42 +12,43 @@ import (
 	"time"
 )
 
-// Log is a log of a program that calls DynamoDB.
+// Log is a log of a program that calls DynamoDB. Name is shown in the report.
 type Log struct {
 	Name string
 	Text io.Reader
 }
 
-// timestamp matches a time with its offset. Without an offset, the instant is unknown.
+// timestamp matches a time with an offset. A time without an offset is ignored.
 var timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 
 // Bounds of a log.
 const (
-	maxLine    = 1 << 20   // bytes of a line that are read
-	maxSources = 200       // threads and requests whose events are read at a time
-	maxLogged  = 1_000_000 // request ids, and 10,000 keys, that are distinguished
-	maxLogKeys = 10_000
+	maxLine       = 1 << 20   // bytes of a line that are read
+	maxSources    = 200       // sources with an open event
+	maxRequestIDs = 1_000_000 // requests whose repeated errors are recognized
+	maxLogKeys    = 10_000    // keys whose throttles are counted
 )
 
-// logReader counts the throttles of a log. Events of different sources may be interleaved.
+// logReader counts the throttles of a log. Events of different sources (threads, requests, processes) may be interleaved.
 type logReader struct {
 	c         *collection
 	name      string
-	at        time.Time // the newest timestamp
-	atOutside bool      // at is outside the time that is explained
+	newestAt  time.Time // the newest timestamp
+	isOutside bool      // whether newestAt is outside the time that is explained
 
 	document document
-	open     map[string]*logEvent // by source
-	newest   *logEvent
+	open     map[string]*logEvent // events that have not ended, by source
+	newest   *logEvent            // the event of the newest line
 
-	seen map[string][]Reason // what was counted of a request, by its id
+	counted map[string][]Reason // the reasons that were counted for a request, by its id
 	logCounts
 }
 
+// readLogs adds the throttles of all logs.
 func (c *collection) readLogs() error {
 	for _, log := range c.Logs {
 		l := &logReader{
-			c: c, name: log.Name, open: map[string]*logEvent{}, seen: map[string][]Reason{},
+			c: c, name: log.Name, open: map[string]*logEvent{}, counted: map[string][]Reason{},
 			logCounts: logCounts{counts: map[Reason]int{}, seconds: map[Reason]*seconds{}, named: map[Reason]bool{}, keys: map[Key]int{}},
 		}
 		if err := l.read(log.Text); err != nil {
@@ -58,13 +59,14 @@ func (c *collection) readLogs() error {
 	return nil
 }
 
+// read reads a log to its end, and counts its throttles.
 func (l *logReader) read(log io.Reader) error {
-	in := bufio.NewReaderSize(log, maxLine)
+	lines := bufio.NewReaderSize(log, maxLine)
 	for {
-		line, err := in.ReadSlice('\n')
+		line, err := lines.ReadSlice('\n')
 		l.collect(string(line))
-		for errors.Is(err, bufio.ErrBufferFull) { // the rest of a long line
-			_, err = in.ReadSlice('\n')
+		for errors.Is(err, bufio.ErrBufferFull) { // skips the rest of a long line
+			_, err = lines.ReadSlice('\n')
 		}
 		switch {
 		case errors.Is(err, io.EOF):
@@ -77,26 +79,26 @@ func (l *logReader) read(log io.Reader) error {
 	}
 }
 
-// collect reads a line, or adds it to the document that the newest lines began.
+// collect reads a line, or adds it to the open document.
 func (l *logReader) collect(line string) {
 	line = withoutDocker(line)
-	begun := len(l.document.lines) > 0
-	if !begun && !l.document.isFirstLine(line) {
+	isOpen := len(l.document.lines) > 0
+	if !isOpen && !l.document.isFirstLine(line) {
 		l.readLine(line)
 		return
 	}
-	inside := line == "" || indented(line)
-	if begun && !inside && !strings.ContainsAny(line[:1], "]}") { // it is no document
+	isInside := line == "" || indented(line)
+	if isOpen && !isInside && !strings.ContainsAny(line[:1], "]}") { // the lines are no document
 		l.readDocument()
 		l.collect(line)
 		return
 	}
-	if !l.document.add(line) {
+	if more := l.document.add(line); !more {
 		l.readDocument()
 	}
 }
 
-// readDocument reads the collected document: its events if it is JSON, or else its lines.
+// readDocument reads and closes the open document: its events if it is JSON, or else its lines.
 func (l *logReader) readDocument() {
 	lines := l.document.lines
 	l.document = document{}
@@ -129,12 +131,12 @@ func (l *logReader) readLine(line string) {
 	l.eventOf(&parsed, words).add(&parsed, words)
 }
 
-// readRecord reads a record, whose message may be one line of a stack.
+// readRecord reads a record. If its message is a line of an open event, such as of a stack, it adds the line to the event.
 func (l *logReader) readRecord(r record) {
 	l.setTime(r.text)
 	line := parseLine(r.line, r.source)
 	line.headed = true
-	if e := l.open[line.source]; e == nil || !e.belongs(&line, nil) {
+	if event := l.open[line.source]; event == nil || !event.belongs(&line, nil) {
 		line.text, line.headed = r.text, false
 		l.beginEvent(line.source)
 	}
@@ -142,29 +144,26 @@ func (l *logReader) readRecord(r record) {
 	l.newest.add(&line, throttleWords.FindAllString(line.text, -1))
 }
 
-// setTime sets the newest timestamp if the line has one, and whether it is outside the time that is explained.
+// setTime sets newestAt and isOutside if a line has a timestamp.
 func (l *logReader) setTime(line string) {
 	if at, err := time.Parse(time.RFC3339, timestamp.FindString(line)); err == nil {
-		l.at, l.atOutside = at, at.Before(l.c.From) || at.After(l.c.To)
+		l.newestAt, l.isOutside = at, at.Before(l.c.From) || at.After(l.c.To)
 	}
 }
 
 // eventOf returns the event to which a line belongs: the event with the same request id, of the same source, or the newest
-// event. If it belongs to none, eventOf begins a new event.
+// event. If the line belongs to none of them, eventOf begins a new event. The returned event is l.newest.
 func (l *logReader) eventOf(line *logLine, words []string) *logEvent {
 	ids := requestIDs(line.text)
-	if same := l.withID(ids); same != nil && !line.headed {
-		l.newest = same
-		return same
+	if sameRequest := l.eventWithID(ids); sameRequest != nil && !line.headed {
+		l.newest = sameRequest
+		return sameRequest
 	}
 	event := l.newest
 	if line.source != "" || line.headed {
 		event = l.open[line.source]
 	}
-	belongs := event != nil && event.belongs(line, words)
-	if belongs && !line.headed {
-		belongs = !event.conflicts(line, ids)
-	}
+	belongs := event != nil && event.belongs(line, words) && (line.headed || !event.conflicts(line, ids))
 	if !belongs {
 		l.beginEvent(line.source)
 		return l.newest
@@ -173,29 +172,30 @@ func (l *logReader) eventOf(line *logLine, words []string) *logEvent {
 	return event
 }
 
-// withID returns the open event with one of the request ids, or nil.
-func (l *logReader) withID(ids []string) *logEvent {
+// eventWithID returns the open event with one of the request ids, or nil.
+func (l *logReader) eventWithID(ids []string) *logEvent {
 	for _, id := range ids {
-		for _, e := range l.open {
-			if slices.Contains(e.ids, id) {
-				return e
+		for _, event := range l.open {
+			if slices.Contains(event.ids, id) {
+				return event
 			}
 		}
 	}
 	return nil
 }
 
-// beginEvent ends the open event of a source, and begins a new one.
+// beginEvent counts the open event of a source, and begins a new event. With maxSources open events it counts all of them.
 func (l *logReader) beginEvent(source string) {
 	if old := l.open[source]; old != nil {
 		l.countEvent(old)
 	} else if len(l.open) >= maxSources {
 		l.countAll()
 	}
-	l.newest = &logEvent{at: l.at, outside: l.atOutside}
+	l.newest = &logEvent{at: l.newestAt, outside: l.isOutside}
 	l.open[source] = l.newest
 }
 
+// countAll counts and closes all open events.
 func (l *logReader) countAll() {
 	for _, source := range slices.Sorted(maps.Keys(l.open)) {
 		l.countEvent(l.open[source])
@@ -204,24 +204,25 @@ func (l *logReader) countAll() {
 	l.newest = nil
 }
 
-// countEvent counts an event if it is a throttle. If earlier events were of the same requests and had no reason, it only
-// counts the event's reason in place of theirs.
+// countEvent counts an event if it is a throttle. A repeated event, of requests that were counted before, counts only if it
+// names the first reason of these requests: in place of the reasons that were guessed.
 func (l *logReader) countEvent(event *logEvent) {
-	if isThrottle := event.throttled || event.unnamed && event.dynamo; !isThrottle {
+	isThrottle := event.throttled || (event.unnamed && event.dynamo)
+	if !isThrottle {
 		return
 	}
 	reasons, unnamedIndex := event.reasons, false
 	if len(reasons) == 0 {
-		reasons, unnamedIndex = l.c.reasonOf(event)
+		reasons, unnamedIndex = l.c.guessReasons(event)
 	}
-	ours := slices.DeleteFunc(slices.Clone(reasons), func(r Reason) bool { return !l.c.isWanted(r.ID) })
+	wanted := slices.DeleteFunc(slices.Clone(reasons), func(r Reason) bool { return !l.c.isWanted(r.ID) })
 	before, repeated := l.countedBefore(event)
 	causeKnown := slices.ContainsFunc(before, func(r Reason) bool { return r.Cause != "" })
 	switch {
 	case event.outside:
 		l.outside++
 		return
-	case len(reasons) > 0 && len(ours) == 0:
+	case len(reasons) > 0 && len(wanted) == 0:
 		l.others++
 		return
 	case repeated && (len(event.reasons) == 0 || causeKnown):
@@ -236,34 +237,34 @@ func (l *logReader) countEvent(event *logEvent) {
 			l.unnamed++
 		}
 	}
-	if len(ours) == 0 {
+	if len(wanted) == 0 {
 		return
 	}
-	for _, r := range ours {
+	for _, r := range wanted {
 		l.countReason(r, event)
 	}
 	for _, id := range event.ids {
-		l.seen[id] = ours
+		l.counted[id] = wanted
 	}
 }
 
-// countedBefore reports whether all requests of an event were counted before, and with which reasons. It records the
-// requests that were not.
+// countedBefore reports whether all requests of an event were counted before, and returns the reasons of the last of them. It
+// records the requests that were not, without reasons.
 func (l *logReader) countedBefore(event *logEvent) (before []Reason, repeated bool) {
 	repeated = len(event.ids) > 0
 	for _, id := range event.ids {
-		reasons, ok := l.seen[id]
-		repeated = repeated && ok
-		if ok {
+		reasons, wasCounted := l.counted[id]
+		repeated = repeated && wasCounted
+		if wasCounted {
 			before = reasons
-		} else if len(l.seen) < maxLogged {
-			l.seen[id] = nil
+		} else if len(l.counted) < maxRequestIDs {
+			l.counted[id] = nil
 		}
 	}
 	return before, repeated
 }
 
-// countReason counts a throttle with its reason, time and key. It ignores a reason without an operation.
+// countReason counts an event's throttle for a reason, with its time and key. It ignores a reason without an operation.
 func (l *logReader) countReason(reason Reason, event *logEvent) {
 	if reason.Operation == "" {
 		return

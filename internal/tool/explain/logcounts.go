@@ -10,26 +10,27 @@ import (
 
 // logCounts has the throttles of a log.
 type logCounts struct {
-	counts  map[Reason]int      // the cause may be unknown
-	seconds map[Reason]*seconds // only throttles with a time
-	named   map[Reason]bool     // true if ThrottlingReasons named the reason
-	keys    map[Key]int
-	errors  int // throttles within the time, on the tables or without a reason
-	others  int // throttles of other tables
-	outside int // throttles outside the time
-	unnamed int // throttles of an index that the log doesn't name
+	counts  map[Reason]int      // throttles; the cause may be unknown
+	seconds map[Reason]*seconds // only of throttles with a time
+	named   map[Reason]bool     // whether ThrottlingReasons named the reason
+	keys    map[Key]int         // throttles of a key
+	errors  int                 // throttles within the time, on the tables or without a reason
+	others  int                 // throttles of other tables
+	outside int                 // throttles outside the time
+	unnamed int                 // throttles of an index that the log doesn't name
 }
 
-// seconds counts throttles, and the seconds that had any.
+// seconds counts throttles, and the seconds with throttles.
 type seconds struct {
-	throttles, number int
-	last              int64 // Unix time
+	throttles, seconds int
+	last               int64 // the newest throttle's second, in Unix time
 }
 
+// add counts a throttle, which must be in the newest second or later.
 func (s *seconds) add(at time.Time) {
 	s.throttles++
 	if at.Unix() != s.last {
-		s.number, s.last = s.number+1, at.Unix()
+		s.seconds, s.last = s.seconds+1, at.Unix()
 	}
 }
 
@@ -38,10 +39,10 @@ func (s *seconds) rate() float64 {
 	if s == nil {
 		return 0
 	}
-	return float64(s.throttles) / float64(s.number)
+	return float64(s.throttles) / float64(s.seconds)
 }
 
-// addCounts adds the counts to the evidence.
+// addCounts adds the log's throttles and keys to the evidence, and notes on throttles that don't count.
 func (l *logReader) addCounts() {
 	l.c.Logged += float64(l.errors)
 	for r, n := range l.counts {
@@ -59,7 +60,7 @@ func (l *logReader) addCounts() {
 		l.c.Keys = append(l.c.Keys, k)
 	}
 	if l.outside > 0 {
-		l.c.addNote("%s: %s outside this time. Pass --since to count older ones.", l.name, display.SeveralAre(l.outside, "throttle"))
+		l.c.addNote("%s: %s outside this time. Use --since to count older throttles.", l.name, display.SeveralAre(l.outside, "throttle"))
 	}
 	if l.others > 0 {
 		l.c.addNote("%s: %s of other tables or indexes.", l.name, display.SeveralAre(l.others, "throttle"))

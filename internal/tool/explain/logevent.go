@@ -41,9 +41,9 @@ var titled = regexp.MustCompile(`^((Exception in thread "[^"]*"|Uncaught|Unhandl
 // rubyError matches the first line of Ruby's error.
 var rubyError = regexp.MustCompile(`^\S+?:\d+:in `)
 
-// logEvent is one event of a log: a logger's line or an exception, with its stack and its causes. It is at most one
-// throttle.
+// logEvent is an event of a log, and at most one throttle: a logger's line or an exception, with its stack and its causes.
 type logEvent struct {
+	// These say which lines belong to the event.
 	logged  bool   // the first line is a logger's
 	throws  bool   // the first line names a throttle
 	titled  bool   // a line begins with an exception's class
@@ -53,13 +53,13 @@ type logEvent struct {
 	ruby    string // position of the first error of Ruby
 	last    string // newest line that is not blank
 
-	at          time.Time // the newest timestamp before its first line or in it; zero for none
-	outside     bool
-	throttled   bool
-	unnamed     bool // an exception is named, and no service on its line
-	dynamo      bool // a line names DynamoDB
+	at          time.Time // the newest timestamp before the first line or in it; zero for none
+	outside     bool      // at is outside the time that is explained
+	throttled   bool      // a throttle of DynamoDB is named
+	unnamed     bool      // a throttle is named, and no service on its line
+	dynamo      bool      // a line names DynamoDB
 	reasons     []Reason
-	reason, arn string // the newest, if not paired yet
+	reason, arn string // the newest that are not in reasons yet
 	resource    string // the first ARN
 	ids         []string
 	text        strings.Builder
@@ -77,7 +77,8 @@ func withoutDocker(line string) string {
 	return strings.TrimRight(line, " \t\r\n")
 }
 
-// belongs reports whether a line belongs to the event. From a line that does it cuts what is left of a logger's header.
+// belongs reports whether the next line belongs to the event. It cuts the rest of a logger's header from a line that
+// continues an exception. words are the line's throttleWords.
 func (e *logEvent) belongs(next *logLine, words []string) bool {
 	line, throws := next.text, slices.ContainsFunc(words, isException)
 	switch {
@@ -85,14 +86,14 @@ func (e *logEvent) belongs(next *logLine, words []string) bool {
 		return !next.headed || next.source != ""
 	case traceback.MatchString(line):
 		return !e.stack || strings.HasSuffix(e.last, "exception:") || strings.HasSuffix(e.last, "exception occurred:")
-	case !throws && slices.ContainsFunc(words, isReason) && e.lacksReason(): // the reasons of the exception before
+	case !throws && slices.ContainsFunc(words, isReason) && e.lacksReason(): // reasons after their exception
 		return true
 	case next.headed:
 		text, continues := next.continued()
 		next.text = text
 		secondStack := e.stack && traceback.MatchString(text)
 		inTraceback := e.tracing && e.headed
-		return inTraceback || continues && !secondStack
+		return inTraceback || (continues && !secondStack)
 	case indented(line), continuation.MatchString(line):
 		return true
 	case e.tracing, strings.HasSuffix(e.last, ":"):
@@ -108,12 +109,13 @@ func (e *logEvent) belongs(next *logLine, words []string) bool {
 	return e.logged && !anotherThrottle
 }
 
-// conflicts reports whether a line at the margin has other request ids than the event.
-func (e *logEvent) conflicts(l *logLine, ids []string) bool {
-	return len(ids) > 0 && len(e.ids) > 0 && !indented(l.text) && !continuation.MatchString(l.text)
+// conflicts reports whether a line begins another event, since it and the event have request ids. ids are the line's, and not
+// the event's. A line of a stack or a cause never conflicts.
+func (e *logEvent) conflicts(line *logLine, ids []string) bool {
+	return len(ids) > 0 && len(e.ids) > 0 && !indented(line.text) && !continuation.MatchString(line.text)
 }
 
-// announces reports whether the newest line ends with the class or the message of an exception, whose line follows.
+// announces reports whether the newest line, a logger's, ends with the class or the message of the exception on this line.
 func (e *logEvent) announces(line string) bool {
 	class := titled.FindString(line)
 	message := strings.TrimPrefix(line[len(class):], ": ")
@@ -123,19 +125,19 @@ func (e *logEvent) announces(line string) bool {
 	return strings.HasSuffix(e.last, ": "+class)
 }
 
-// add adds a line to the event.
+// add adds a line to the event. words are the line's throttleWords.
 func (e *logEvent) add(added *logLine, words []string) {
 	line := added.text
 	if line == "" {
 		return
 	}
-	margin := !indented(line)
-	if e.last == "" {
+	atMargin := !indented(line)
+	if isFirst := e.last == ""; isFirst {
 		e.logged, e.throws = added.headed, slices.ContainsFunc(words, isException)
 	}
-	e.stack = e.stack || !margin
+	e.stack = e.stack || !atMargin
 	e.titled = e.titled || titled.MatchString(line)
-	if margin || strings.HasPrefix(line, "╭") {
+	if atMargin || strings.HasPrefix(line, "╭") {
 		e.tracing, e.headed = traceback.MatchString(line), added.headed
 	}
 	if e.ruby == "" {
@@ -154,7 +156,7 @@ func isException(word string) bool { return !isReason(word) && !strings.HasPrefi
 // lacksReason reports whether the event names an exception and no reason.
 func (e *logEvent) lacksReason() bool { return (e.throttled || e.unnamed) && len(e.reasons) == 0 }
 
-// readWords reads the parts of a throttle in a line.
+// readWords adds the parts of a throttle in a line, its request ids, and its text.
 func (e *logEvent) readWords(line string, words []string) {
 	for _, word := range words {
 		switch {
@@ -179,7 +181,7 @@ func (e *logEvent) readWords(line string, words []string) {
 	}
 }
 
-// addPair adds a reason on its resource to the event, which may repeat it for each cause.
+// addPair adds the newest reason and ARN to reasons, once they belong together. An event may repeat a reason for each cause.
 func (e *logEvent) addPair() {
 	if e.reason == "" || e.arn == "" {
 		return
@@ -195,22 +197,24 @@ func (e *logEvent) addPair() {
 // indentedLine matches a line of a stack: it is indented, in a box, or marked by Python's package loguru.
 var indentedLine = regexp.MustCompile(`^([ \t│╭╰]|> File ")`)
 
+// indented reports whether a line is a line of a stack, by its first characters.
 func indented(line string) bool { return indentedLine.MatchString(line) }
 
-// reasonOf returns the reason that the text of an event without ThrottlingReasons implies: at least its table or index.
-// index reports whether the text is about an index, without its name.
-func (c *collection) reasonOf(event *logEvent) (reasons []Reason, index bool) {
+// guessReasons returns the reason that the text of an event without ThrottlingReasons implies, or none if its table or index
+// is unknown. The operation and the cause may be "". unnamedIndex means that the text is about an index without a name.
+func (c *collection) guessReasons(event *logEvent) (reasons []Reason, unnamedIndex bool) {
 	text := event.text.String()
-	r := Reason{Operation: operationOf(text), Cause: causeOf(text)}
+	reason := Reason{Operation: operationOf(text), Cause: causeOf(text)}
 	if event.reason != "" {
-		if event.resource != "" { // of another kind than the reason
+		if event.resource != "" { // a table's reason with an index's ARN, or the reverse
 			return nil, false
 		}
-		r.Operation, r.Cause = ParseSuffix(event.reason)
+		reason.Operation, reason.Cause = ParseSuffix(event.reason)
 	}
-	known := false
-	if r.ID, known = c.resourceOf(text, event.resource, strings.HasPrefix(event.reason, "Index")); !known {
-		return nil, r.Table != ""
+	id, known := c.resourceOf(text, event.resource, strings.HasPrefix(event.reason, "Index"))
+	if !known {
+		return nil, id.Table != ""
 	}
-	return []Reason{r}, false
+	reason.ID = id
+	return []Reason{reason}, false
 }

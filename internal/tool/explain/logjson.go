@@ -11,9 +11,9 @@ import (
 
 // record is a log event in JSON.
 type record struct {
-	text   string // names and values, a line each
+	text   string // names and values of its members, a line each
 	line   string // the message, if it is a single line
-	source string // values of members that name the writer
+	source string // the values of members that name the thread, request or process
 }
 
 // The names of members with the message, with the writer's name, and with the event's time.
@@ -23,10 +23,10 @@ var (
 	timeName    = regexp.MustCompile(`(?i)^@?(time|(event|log|ingestion)?_?time(stamp)?|date(time)?|ts|created_?at)$`)
 )
 
-// recordsOf returns the log events of a text in JSON: an object, or the elements of its array of objects with times. It
-// returns nil for another text.
+// recordsOf returns the log events of a text in JSON: the objects of its outermost array of objects with times, or else the
+// whole object. It returns nil for another text.
 func recordsOf(text string) (list []record) {
-	if text == "" || text[0] != '{' && text[0] != '[' {
+	if !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[") {
 		return nil
 	}
 	var value any
@@ -36,7 +36,7 @@ func recordsOf(text string) (list []record) {
 			return nil
 		}
 	}
-	elements, found := events(value, 0)
+	elements, found := eventsIn(value, 0)
 	if !found {
 		elements = []any{value}
 	}
@@ -51,12 +51,12 @@ func recordsOf(text string) (list []record) {
 // lastComma matches a comma after the last element, which people leave when they cut an output.
 var lastComma = regexp.MustCompile(`,(\s*[}\]])`)
 
-// maxNesting bounds the depth at which events are sought, and that of flattened values.
+// maxNesting bounds the depth of values that flatten writes.
 const maxNesting = 16
 
-// events returns the elements of the outermost array whose objects have times, as in the output of tools that export
-// logs. A single event may contain arrays of objects without times.
-func events(value any, depth int) (elements []any, found bool) {
+// eventsIn returns the elements of the outermost array whose objects have times, as in the output of tools that export logs. A
+// text that is an array has only events. A single event may contain arrays of objects without times.
+func eventsIn(value any, depth int) (elements []any, found bool) {
 	switch v := value.(type) {
 	case []any:
 		for i := range v {
@@ -69,7 +69,7 @@ func events(value any, depth int) (elements []any, found bool) {
 			return nil, false
 		}
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			if elements, found = events(v[name], depth+1); found {
+			if elements, found = eventsIn(v[name], depth+1); found {
 				return elements, true
 			}
 		}
@@ -77,8 +77,8 @@ func events(value any, depth int) (elements []any, found bool) {
 	return nil, false
 }
 
-// joinFields returns a list of objects with a field and a value, as CloudWatch Logs Insights returns, as one object. It
-// returns other values unchanged.
+// joinFields returns one object for a list of objects with a field and a value, such as a result of CloudWatch Logs
+// Insights. It returns other values unchanged.
 func joinFields(value any) any {
 	list, _ := value.([]any)
 	fields := map[string]any{}
@@ -94,11 +94,11 @@ func joinFields(value any) any {
 	return fields
 }
 
-// hasTime reports whether an object, or an object in it, has a member with a time.
+// hasTime reports whether an object has a member with a time's name. At depth 0 it also looks at the objects in it.
 func hasTime(value any, depth int) bool {
 	fields, _ := value.(map[string]any)
 	for name, v := range fields {
-		if timeName.MatchString(name) || depth == 0 && hasTime(v, 1) {
+		if timeName.MatchString(name) || (depth == 0 && hasTime(v, 1)) {
 			return true
 		}
 	}
@@ -155,7 +155,7 @@ func flatten(text *strings.Builder, value any, depth int) {
 	}
 }
 
-// document collects the lines of JSON that is printed on several: it begins and ends with a bracket at the margin.
+// document collects the lines of JSON that is printed on several lines. It begins and ends with a bracket at the margin.
 type document struct {
 	lines []string
 	bytes int
@@ -164,16 +164,16 @@ type document struct {
 // maxDocument is the number of bytes of a document that are kept. The lines of a longer document are read singly.
 const maxDocument = 64 << 20
 
-// isFirstLine reports whether a line begins a document.
+// isFirstLine reports whether a line may begin a document.
 func (d *document) isFirstLine(line string) bool {
 	opens := strings.HasPrefix(line, "{") || strings.HasPrefix(line, "[")
-	return line == "[" || opens && strings.HasSuffix(line, "{")
+	return line == "[" || (opens && strings.HasSuffix(line, "{"))
 }
 
-// add adds a line, and reports whether the document goes on after it. After its first line a document ends with the next
-// line at the margin, its closing bracket, or if it has maxDocument bytes.
+// add adds a line, and reports whether more lines belong to the document. The document ends with the next line at the
+// margin, its closing bracket, or when it has maxDocument bytes.
 func (d *document) add(line string) (more bool) {
 	d.lines, d.bytes = append(d.lines, line), d.bytes+len(line)
 	isFirst, isInside := len(d.lines) == 1, line == "" || indented(line)
-	return isFirst || isInside && d.bytes < maxDocument
+	return isFirst || (isInside && d.bytes < maxDocument)
 }

@@ -7,12 +7,12 @@ import (
 
 // logLine is a line of a log.
 type logLine struct {
-	text   string // without what transports and loggers put before it
-	headed bool   // a logger's time or level was before it
-	source string // what was before it and names who wrote it: a container, process, thread or request; "" for unknown
+	text   string // without what log collectors and loggers put before it
+	headed bool   // whether a logger's time or level was before the text
+	source string // name of the container, process, thread or request that wrote the line; "" for unknown
 }
 
-// transports match what programs that collect logs put before each line, with a group for the name of the line's source.
+// transports match what log collectors put before each line. A group is the name of the line's source.
 var transports = []*regexp.Regexp{
 	regexp.MustCompile(`^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) std(?:out|err) [FP](?: |$)`),                                                     // Kubernetes
 	regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z(?: |$)`),                                                                             // Docker
@@ -21,7 +21,7 @@ var transports = []*regexp.Regexp{
 	regexp.MustCompile(`^\[?((?:pod/)?[\w./-]+[-_#]\w*\d\w*)\]? +\|(?: |$)`),                                                                         // compose
 }
 
-// The words of a logger's header: times, levels, and names of threads and requests.
+// headTime, headLevel and headName match the words of a logger's header: times, levels, and names of threads and requests.
 var (
 	headTime = regexp.MustCompile(`^[\["(]{0,2}(?:(?:time|ts|t)=)?["\[]?(?:` +
 		`\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?)?` +
@@ -33,10 +33,10 @@ var (
 	headName  = regexp.MustCompile(`^(?:\[([^\[\]]{1,80})\]|[(<{]([\w.:#-]*\d[\w.:#-]*)[)>}]|([0-9a-f]{8}-[0-9a-f-]{27})\b|((?:thread|tid|goroutine|gid|worker|task|req(?:uest)?(?:_?id)?|trace_?id)[ =#:-]?[\w.-]*\d[\w.-]*)[:|]? )`)
 )
 
-// headSeparators are between the words of a header, and after them.
+// headSeparators are the characters between the words of a header, and after them.
 const headSeparators = " \t|,-:"
 
-// cutTransport returns a line without what a collector put before it, and the name of its source.
+// cutTransport returns a line without what a log collector put before it, and the name of its source, or "".
 func cutTransport(text string) (rest, source string) {
 	for _, t := range transports {
 		if found := t.FindStringSubmatch(text); found != nil {
@@ -46,61 +46,62 @@ func cutTransport(text string) (rest, source string) {
 	return text, ""
 }
 
-// parseLine separates a line of a source from the header before it. The text keeps its indentation.
+// parseLine separates a line's text from the logger's header before it. The text of a stack's line keeps its indentation.
 func parseLine(text, source string) logLine {
-	l := logLine{text: text, source: source}
+	line := logLine{text: text, source: source}
 	if indented(text) || continuation.MatchString(text) {
-		return l
+		return line
 	}
-	rest, ok := l.readHead(text)
-	for ok {
-		l.text = strings.TrimPrefix(strings.TrimPrefix(rest, ":"), " ")
+	rest, found := line.readHead(text)
+	for found {
+		line.text = strings.TrimPrefix(strings.TrimPrefix(rest, ":"), " ")
 		rest = strings.TrimLeft(rest, headSeparators)
-		if l.headed && !frameText.MatchString(l.text) {
-			l.text = rest
+		if line.headed && !frameText.MatchString(line.text) {
+			line.text = rest
 		}
-		rest, ok = l.readHead(rest)
+		rest, found = line.readHead(rest)
 	}
-	return l
+	return line
 }
 
-// readHead reads the first word of a header, and returns what is after it.
-func (l *logLine) readHead(text string) (rest string, ok bool) {
+// readHead reads the first word of a header, and returns the text after it. found is false if the text has no header.
+func (l *logLine) readHead(text string) (rest string, found bool) {
 	for _, head := range []*regexp.Regexp{headTime, headLevel} {
-		if found := head.FindString(text); found != "" {
+		if word := head.FindString(text); word != "" {
 			l.headed = true
-			return text[len(found):], true
+			return text[len(word):], true
 		}
 	}
-	found := headName.FindStringSubmatch(text)
-	if found == nil {
+	match := headName.FindStringSubmatch(text)
+	if match == nil {
 		return text, false
 	}
-	l.source += " " + strings.Join(found[1:], "")
-	return text[len(found[0]):], true
+	l.source += " " + strings.Join(match[1:], "")
+	return text[len(match[0]):], true
 }
 
-// frameText matches a line of a stack that a logger printed after a header, where the indentation says little.
+// frameText matches a line of a stack after a logger's header, where the indentation says little.
 var frameText = regexp.MustCompile(`^(\s*(at \S|File ".*", line \d|\.\.\. \d+ (more|common)|#\d+ [/{[]|from \S+:\d+:in )| {4,}\S)`)
 
-// continued returns the text after a logger's header if it continues an exception that began before it. What is left of
-// the header, such as a logger's name, ends with a hyphen, a colon or a bar.
-func (l *logLine) continued() (text string, ok bool) {
+// continued returns the text without the rest of a logger's header, such as a logger's name before a hyphen, colon or bar,
+// if the text continues an exception. Otherwise it returns the whole text and false.
+func (l *logLine) continued() (text string, continues bool) {
 	text = l.text
 	for range maxHeadWords {
 		if frameText.MatchString(text) || continuation.MatchString(text) || traceback.MatchString(text) {
 			return text, true
 		}
-		at := headEnd.FindStringIndex(text)
-		if at == nil {
+		word := headWord.FindString(text)
+		if word == "" {
 			break
 		}
-		text = text[at[1]:]
+		text = text[len(word):]
 	}
 	return l.text, false
 }
 
-// headEnd matches what is between a word of a header and the next.
-var headEnd = regexp.MustCompile(`^\S+ (-|:|\|) `)
+// headWord matches a word of a header with the separator after it.
+var headWord = regexp.MustCompile(`^\S+ (-|:|\|) `)
 
+// maxHeadWords bounds the words that continued cuts.
 const maxHeadWords = 4

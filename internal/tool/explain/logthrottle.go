@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// AWS's request ids, which are the same wherever a throttle is logged: 52 letters and digits; engines have others, which
-// are known by what SDKs print before or after them.
+// awsID matches AWS's request ids: 52 letters and digits. Engines have other ids, which labelled and requestID match by what
+// SDKs print before or after them. A request has the same id wherever its throttle is logged.
 var (
 	awsID     = regexp.MustCompile(`\b[A-Z0-9]{52}\b`)
 	labelled  = regexp.MustCompile(`(?:Request ID: |RequestID: |(?i:x-amzn-requestid)\W{1,6}|'RequestId': '|httpStatusCode\W{1,3}\d+,\s*\W?requestId\W{1,4})([0-9A-Za-z-]{20,64})`)
@@ -28,14 +28,14 @@ func requestIDs(text string) (ids []string) {
 	return ids
 }
 
-// calls match the operation of a call as SDKs name it: what they print of an error first, then names in code.
+// calls match the operation of a call as SDKs name it: first in texts of errors, then in code.
 var calls = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)calling the (\w+) operation|dynamodb: (\w+)|executing "(\w+)"|DynamoDB_20120810\.(\w+)`),
 	regexp.MustCompile(`(?i)(?:\b|_)((?:batch_?|transact_?)?(?:get|put|update|delete|write)_?items?)(?:async|command|request|input|error|paginator|operation\w*)?\b`),
 	regexp.MustCompile(`\b(Query|Scan)(?:Async|Command|Request|Input|Error|Paginator)?\b|\.(query|scan)\(`),
 }
 
-// operationOf returns what the call in a text does, or "" if that is unknown.
+// operationOf returns whether the call in a text reads or writes; "" if that is unknown.
 func operationOf(text string) Operation {
 	for _, form := range calls {
 		name := strings.ToLower(strings.ReplaceAll(findName(form, text), "_", ""))
@@ -49,8 +49,8 @@ func operationOf(text string) Operation {
 	return ""
 }
 
-// limitTexts are the texts of limits that have a text of their own. Others are of provisioned throughput, or of one
-// partition of it.
+// limitTexts has the limits that are recognized by an error's text. Other texts may mean provisioned throughput, or a
+// partition.
 var limitTexts = []struct {
 	text  *regexp.Regexp
 	cause Cause
@@ -60,6 +60,7 @@ var limitTexts = []struct {
 	{regexp.MustCompile(`(?i)Throughput exceeds the current capacity`), KeyRange},
 }
 
+// causeOf returns the limit that a text names; "" if that is unknown.
 func causeOf(text string) Cause {
 	for _, l := range limitTexts {
 		if l.text.MatchString(text) {
@@ -69,19 +70,23 @@ func causeOf(text string) Cause {
 	return ""
 }
 
-// The names of tables and indexes as requests and SDKs print them, and the texts of indexes.
+// tableName and indexName match names as requests and SDKs print them; tableLike and indexLike match a program's own fields.
+// ofIndex matches texts about an index.
 var (
 	tableName = regexp.MustCompile(`(?i)\btable_?name\W{1,8}([\w.-]{3,255})|\bon table \(([\w.-]{3,255})\)`)
-	tableLike = regexp.MustCompile(`(?i)\btable\W?[=:]\W{0,3}([\w.-]{3,255})`) // a program's own name of it
+	tableLike = regexp.MustCompile(`(?i)\btable\W?[=:]\W{0,3}([\w.-]{3,255})`)
 	indexName = regexp.MustCompile(`(?i)\bindex_?name\W{1,8}([\w.-]{3,255})`)
 	indexLike = regexp.MustCompile(`(?i)\bindex\W?[=:]\W{0,3}([\w.-]{3,255})`)
 	ofIndex   = regexp.MustCompile(`(?i)global secondary ind|of your index\b|under-provisioned global`)
 )
 
-// findName returns the name that a form finds in a text, or "".
+// findName returns the groups of a form's first match in a text, or "". At most one group of each form matches.
 func findName(form *regexp.Regexp, text string) string {
-	groups := form.FindStringSubmatch(text)
-	return strings.Join(groups[min(1, len(groups)):], "") // the first is the whole match
+	match := form.FindStringSubmatch(text)
+	if match == nil {
+		return ""
+	}
+	return strings.Join(match[1:], "")
 }
 
 // tableOf returns the table that a text names, or else the explained table if there is only one.
@@ -89,21 +94,21 @@ func (c *collection) tableOf(text string) string {
 	if table := findName(tableName, text); table != "" {
 		return table
 	}
-	like := findName(tableLike, text)
+	similar := findName(tableLike, text) // a program may shorten or extend the table's name
+	if similar == "" && len(c.options.Tables) == 1 {
+		return c.options.Tables[0]
+	}
 	for _, table := range c.options.Tables {
-		if like != "" && (strings.Contains(table, like) || strings.Contains(like, table)) {
+		if similar != "" && (strings.Contains(table, similar) || strings.Contains(similar, table)) {
 			return table
 		}
 	}
-	if like == "" && len(c.options.Tables) == 1 {
-		return c.options.Tables[0]
-	}
-	return like
+	return similar
 }
 
-// resourceOf returns the table or index of a throttle's text. index means that the throttle is of an index. known is false
-// if the text fits several tables or indexes.
-func (c *collection) resourceOf(text, arn string, index bool) (id ID, known bool) {
+// resourceOf returns the table or index of a throttle's text. arn is an ARN in the text, or "". isIndex means that the
+// throttle is an index's. known is false if the text fits no table or index, or several; id then may have the table.
+func (c *collection) resourceOf(text, arn string, isIndex bool) (id ID, known bool) {
 	if _, path, ok := strings.Cut(arn, ":table/"); ok {
 		if id.Table, id.Index, ok = strings.Cut(path, "/index/"); ok {
 			return id, true
@@ -111,22 +116,22 @@ func (c *collection) resourceOf(text, arn string, index bool) (id ID, known bool
 	} else {
 		id.Table = c.tableOf(text)
 	}
-	sure := findName(indexName, text)
-	named := cmp.Or(sure, findName(indexLike, text))
+	exactName := findName(indexName, text)
+	name := cmp.Or(exactName, findName(indexLike, text))
 	var indexes []string
 	for _, r := range c.Resources {
 		if r.Table == id.Table && r.Index != "" {
-			if r.Index == named {
+			if r.Index == name {
 				return r.ID, true
 			}
 			indexes = append(indexes, r.Index)
 		}
 	}
-	if sure != "" && id.Table != "" { // the table lacks it, or was not described
-		id.Index = sure
+	if exactName != "" && id.Table != "" { // the table lacks the index, or was not described
+		id.Index = exactName
 		return id, true
 	}
-	if !index && !ofIndex.MatchString(text) {
+	if !isIndex && !ofIndex.MatchString(text) {
 		return id, id.Table != ""
 	}
 	if len(indexes) == 1 {
@@ -135,13 +140,14 @@ func (c *collection) resourceOf(text, arn string, index bool) (id ID, known bool
 	return id, id.Index != ""
 }
 
-// keyForm matches an attribute with a key's value: {"customer": {"S": "acme"}}, customer: 'acme', S("acme").
+// keyForm returns an expression that matches an attribute's name and value, as in {"customer": {"S": "acme"}} or customer:
+// 'acme'. A group is the value.
 func keyForm(attribute string) *regexp.Regexp {
 	return regexp.MustCompile(`(?:^|[^\w])` + regexp.QuoteMeta(attribute) + `["'\\]*\s*(?:=>|[:=])\s*(?:&?[\w.:]*[{(]\s*)?(?:["'\\]*(?:[SN]|[sn]|[Vv]alue)["'\\]*\s*(?:=>|[:=])\s*)?` +
 		`(?:["'\\]+([^"'\\]+)["'\\]|([^\s,"'{}()\[\]\\*&<>]+))`)
 }
 
-// keyOf returns the partition key in a throttle's text, or "" if the text has none.
+// keyOf returns the value of a table's or index's partition key in a throttle's text, or "" if the text has none.
 func (c *collection) keyOf(text string, id ID) string {
 	for _, r := range c.Resources {
 		if r.ID != id || r.PartitionKey == "" {

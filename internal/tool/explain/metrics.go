@@ -16,11 +16,9 @@ import (
 
 const (
 	cloudWatch = "CloudWatch"
-	// maxQueries is GetMetricData's limit.
-	maxQueries = 500
-	// minuteSpan is the longest time that is read with periods of a minute. Longer times have longPeriod.
-	minuteSpan = 3 * time.Hour
-	longPeriod = 5 * time.Minute
+	maxQueries = 500             // GetMetricData's limit for one call
+	minuteSpan = 3 * time.Hour   // the longest time that is read in periods of a minute
+	longPeriod = 5 * time.Minute // the period of longer times
 )
 
 // metric is one metric of a table or index, with a value for each period.
@@ -28,11 +26,11 @@ type metric struct {
 	name, stat string
 	dimension  string // name of the dimension whose value is the index
 	resource   *Resource
-	reason     Reason            // without a cause for totals
+	reason     Reason            // the cause is "" for a total over all causes
 	points     map[int64]float64 // by the Unix time of the period's start
 }
 
-// metricName returns the name of the metric that counts a cause, or all causes if it is "".
+// metricName returns the name of the metric that counts the throttles of a cause, or of all causes if cause is "".
 func metricName(op Operation, cause Cause) string {
 	return op.title() + strings.TrimSuffix(string(cause), "Exceeded") + "ThrottleEvents"
 }
@@ -79,6 +77,7 @@ func (c *collection) readMetrics(ctx context.Context) {
 	}
 }
 
+// period returns the length of a metric's periods.
 func (c *collection) period() time.Duration {
 	if c.To.Sub(c.From) <= minuteSpan {
 		return time.Minute
@@ -86,11 +85,11 @@ func (c *collection) period() time.Duration {
 	return longPeriod
 }
 
-// queryMetrics reads the points of at most maxQueries metrics.
+// queryMetrics sets the points of at most maxQueries metrics.
 func (c *collection) queryMetrics(ctx context.Context, metrics []*metric) error {
 	byID := map[string]*metric{}
 	from, to := c.From.Truncate(c.period()), c.To
-	in := &cloudwatch.GetMetricDataInput{StartTime: &from, EndTime: &to}
+	input := &cloudwatch.GetMetricDataInput{StartTime: &from, EndTime: &to}
 	for i, m := range metrics {
 		id := fmt.Sprint("m", i)
 		byID[id] = m
@@ -98,23 +97,23 @@ func (c *collection) queryMetrics(ctx context.Context, metrics []*metric) error 
 		if m.resource.Index != "" {
 			dimensions = append(dimensions, types.Dimension{Name: &m.dimension, Value: &m.resource.Index})
 		}
-		in.MetricDataQueries = append(in.MetricDataQueries, types.MetricDataQuery{Id: &id, MetricStat: &types.MetricStat{
+		input.MetricDataQueries = append(input.MetricDataQueries, types.MetricDataQuery{Id: &id, MetricStat: &types.MetricStat{
 			Metric: &types.Metric{Namespace: aws.String("AWS/DynamoDB"), MetricName: &m.name, Dimensions: dimensions},
 			Period: aws.Int32(int32(c.period().Seconds())), Stat: &m.stat,
 		}})
 	}
-	for pages := cloudwatch.NewGetMetricDataPaginator(c.CloudWatch, in); pages.HasMorePages(); {
+	for pages := cloudwatch.NewGetMetricDataPaginator(c.CloudWatch, input); pages.HasMorePages(); {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
 			return err
 		}
-		for _, r := range page.MetricDataResults {
-			if r.StatusCode == types.StatusCodeInternalError || r.StatusCode == types.StatusCodeForbidden {
-				return fmt.Errorf("metric %s has the status %s", aws.ToString(r.Label), r.StatusCode)
+		for _, result := range page.MetricDataResults {
+			if result.StatusCode == types.StatusCodeInternalError || result.StatusCode == types.StatusCodeForbidden {
+				return fmt.Errorf("metric %s has the status %s", aws.ToString(result.Label), result.StatusCode)
 			}
-			for i, at := range r.Timestamps {
-				if m := byID[aws.ToString(r.Id)]; m != nil && i < len(r.Values) {
-					m.points[at.Unix()] = r.Values[i]
+			for i, at := range result.Timestamps {
+				if m := byID[aws.ToString(result.Id)]; m != nil && i < len(result.Values) {
+					m.points[at.Unix()] = result.Values[i]
 				}
 			}
 		}
@@ -122,7 +121,7 @@ func (c *collection) queryMetrics(ctx context.Context, metrics []*metric) error 
 	return nil
 }
 
-// addCounts adds the counts of one operation on one resource, and sets its use.
+// addCounts adds the throttles of one operation on one table or index to the evidence, and sets the capacity that was used.
 func (s *series) addCounts(c *collection) {
 	seconds := c.period().Seconds()
 	use := &s.resource.Writes

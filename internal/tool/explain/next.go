@@ -12,13 +12,13 @@ var loggedBy = []string{
 	`Rust        e.throttling_reasons()`,
 }
 
-// next returns lines on what to do if there are throttles without a finding, or none at all.
+// next returns lines on what to do about throttles without a finding, or without throttles; nil if all have a finding.
 func (c *collection) next(report *Report) []string {
-	again := []string{"explain", "--stack"}
+	source := []string{"--stack"}
 	if !c.options.Deployment {
-		again = []string{"explain", "--table", c.firstTable}
+		source = []string{"--table", c.firstTable}
 	}
-	command := c.Commands.Line(again[0], append(again[1:], "--log", "FILE")...)
+	command := c.Commands.Line("explain", append(source, "--log", "FILE")...)
 	switch {
 	case report.Throttles > 0 && report.Unknown == 0:
 		return nil

@@ -1,7 +1,7 @@
 // Package explain says why requests were throttled, on which keys, and what cures it. Run collects the evidence from AWS,
 // an engine, a stream and a log; Explain decides, without input or output. It writes nothing:
 //
-//	report, err := explain.Run(ctx, explain.Sources{DynamoDB: db, Limiter: explain.Proxy(ctx, endpoint)}, options)
+//	report, err := explain.Run(ctx, explain.Sources{DynamoDB: db, Limiter: explain.ProxyReader(ctx, endpoint)}, options)
 //	fmt.Print(report.Text())
 package explain
 
@@ -17,8 +17,7 @@ import (
 // shownKeys bounds the keys of a finding that are printed as text.
 const shownKeys = 5
 
-// Text returns the report as text: a line that sums it up, some lines for each finding, and the notes. Keys may have
-// control characters.
+// Text returns the report as text: a summary, lines for each finding, and the notes. Keys may contain control characters.
 func (r Report) Text() string {
 	var text strings.Builder
 	span := r.From.UTC().Format(time.TimeOnly) + " to " + r.To.UTC().Format(time.TimeOnly) + " UTC"
@@ -77,7 +76,7 @@ func keyLine(k KeyRate) string {
 	return strings.Join(parts, ", ")
 }
 
-// several returns a number with its noun.
+// several returns a formatted number and its noun, which is singular for 1.
 func several(number, noun string) string {
 	if number != "1" {
 		noun += "s"
@@ -85,13 +84,10 @@ func several(number, noun string) string {
 	return number + " " + noun
 }
 
-// rate returns x with this many significant digits, without an exponent.
+// rate returns a rate with this many significant digits, without an exponent.
 func rate(x float64, digits int) string {
-	rounded, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
-	if err != nil {
-		rounded = x
-	}
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64) // a float's own text has no error
 	return strconv.FormatFloat(rounded, 'f', -1, 64)
 }
 
-func percentText(x float64) string { return fmt.Sprintf("%.3g%%", 100*x) }
+func percentText(share float64) string { return fmt.Sprintf("%.3g%%", 100*share) }

@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	proxySource = "hotshard throttle"
-	proxyTime   = 5 * time.Second
-	maxReport   = 32 << 20
+	proxySource  = "hotshard throttle"
+	proxyTimeout = 5 * time.Second
+	maxReport    = 32 << 20 // bytes of a proxy's report that are read
 )
 
-// ProxyReader returns a function that reads what the throttling proxy at an endpoint counted, or nil if the endpoint is no
-// throttling proxy.
+// ProxyReader returns a function that reads what the throttling proxy at an endpoint counted. It calls the endpoint, and
+// returns nil if no throttling proxy answers.
 func ProxyReader(ctx context.Context, endpoint string) func(context.Context) (LimitedCalls, error) {
 	read := func(ctx context.Context) (LimitedCalls, error) {
-		ctx, cancel := context.WithTimeout(ctx, proxyTime)
+		ctx, cancel := context.WithTimeout(ctx, proxyTimeout)
 		defer cancel()
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(endpoint, "/")+"/_throttle", nil)
 		if err != nil {
@@ -42,7 +42,7 @@ func ProxyReader(ctx context.Context, endpoint string) func(context.Context) (Li
 			return LimitedCalls{}, fmt.Errorf("%s: %w", request.URL, err)
 		}
 		if r.Totals == nil {
-			return LimitedCalls{}, fmt.Errorf("%s: it is not a throttling proxy", request.URL)
+			return LimitedCalls{}, fmt.Errorf("%s is not a throttling proxy's: its report has no totals", request.URL)
 		}
 		return LimiterEvidence(r, proxySource), nil
 	}
@@ -52,7 +52,7 @@ func ProxyReader(ctx context.Context, endpoint string) func(context.Context) (Li
 	return read
 }
 
-// LimiterEvidence returns what a limiter throttled as evidence of the named source.
+// LimiterEvidence returns a limiter's report as evidence. source is the limiter's name in the explanation.
 func LimiterEvidence(report throttle.Report, source string) LimitedCalls {
 	calls := LimitedCalls{Since: report.Since}
 	for _, table := range report.Tables {
@@ -60,7 +60,7 @@ func LimiterEvidence(report throttle.Report, source string) LimitedCalls {
 			calls.PartitionWCU, calls.PartitionRCU = max(calls.PartitionWCU, float64(p.WCU)), max(calls.PartitionRCU, float64(p.RCU))
 		}
 	}
-	listed := map[Reason]float64{}
+	listed := map[Reason]float64{} // throttles in report.Throttled
 	for _, k := range report.Throttled {
 		reason, ok := limiterReason(k.Reason, k.Table, k.Index)
 		if !ok {
@@ -83,18 +83,18 @@ func LimiterEvidence(report throttle.Report, source string) LimitedCalls {
 	return calls
 }
 
-// limiterCount returns a total as evidence, with the number of throttles on listed keys if it is lower.
+// limiterCount returns a total as evidence. listed is the number of these throttles on keys that the report lists.
 func limiterCount(reason Reason, total throttle.Total, listed float64, source string) Count {
-	n := float64(total.Count)
+	events := float64(total.Count)
 	text := fmt.Sprintf("%s %s since it started or was reset", display.Several(int(total.Count), "time"), reason)
-	if listed < n {
+	if listed < events {
 		text += fmt.Sprintf(", at least %.0f of them on the keys that it lists", listed)
 	}
-	return Count{Reason: reason, Events: n, Rate: total.Units / float64(max(1, total.Seconds)), Source: Source{Name: source, Text: text}}
+	return Count{Reason: reason, Events: events, Rate: total.Units / float64(max(1, total.Seconds)), Source: Source{Name: source, Text: text}}
 }
 
-// limiterReason returns a reason of the limiter's report, and its resource.
-func limiterReason(reason, table, index string) (Reason, bool) {
+// limiterReason returns a reason of the limiter's report on its table or index. ok is false if the reason is unknown.
+func limiterReason(reason, table, index string) (r Reason, ok bool) {
 	arn := "arn:aws:dynamodb:::table/" + table
 	if index != "" {
 		arn += "/index/" + index

@@ -26,8 +26,8 @@ type Report struct {
 // Confidence says how a finding's reason is known.
 type Confidence string
 
-// A Measured reason was named by a source. A Likely reason follows from the used capacity and the limits, or from the
-// text of errors.
+// The confidences: a source named a Measured reason. A Likely reason follows from the used capacity and the limits, or from
+// the text of errors.
 const (
 	Measured Confidence = "measured"
 	Likely   Confidence = "likely"
@@ -56,8 +56,8 @@ type KeyRate struct {
 	Source    string  `json:"source"`                           // what named the key
 }
 
-// Explain returns a finding for each reason that the evidence names or implies. Throttles that no reason explains, or
-// more than one, are Unknown.
+// Explain returns a finding for each reason that the evidence names or implies. Throttles without exactly one possible
+// reason are Unknown. It adds no notes and no next steps: see [Run].
 func Explain(e Evidence) Report {
 	r := Report{Table: e.Name, From: display.Time{Time: e.From}, To: display.Time{Time: e.To}, Findings: []Finding{}, Counted: e.Counted, Notes: []string{}, Next: []string{}}
 	groups := e.groups()
@@ -85,15 +85,15 @@ func Explain(e Evidence) Report {
 	return r
 }
 
-// rounded rounds a share up to four decimals, so that no positive share becomes 0.
+// rounded rounds a share up to four decimals, so that no positive share becomes 0. It returns 0 for a negative share.
 func rounded(share float64) float64 { return max(0, math.Ceil(share*1e4-1e-6)/1e4) }
 
 // group has the throttles of one operation on one table or index.
 type group struct {
 	*Resource
 	op      Operation
-	total   float64 // largest count over all causes; 0 if no source has one
-	tallies []*tally
+	total   float64  // of all causes, by the source that counts most; 0 if no source has a total
+	tallies []*tally // by cause
 }
 
 // tally has the throttles of one cause.
@@ -106,7 +106,7 @@ type tally struct {
 	confidence Confidence
 }
 
-// throttles returns the number of throttles. A request that two limits throttled counts for both.
+// throttles returns the number of throttles. A request that two limits throttled counts twice.
 func (g *group) throttles() float64 {
 	sum := 0.0
 	for _, t := range g.tallies {
@@ -115,8 +115,8 @@ func (g *group) throttles() float64 {
 	return max(g.total, sum)
 }
 
-// groups groups the counts by operation and resource. If several sources count one cause, the largest count is used.
-// infer adds the cause of throttles that no source names.
+// groups returns the counts by operation and by table or index. If several sources count one cause, the largest count is
+// used. A cause that no source names is added if infer finds it.
 func (e *Evidence) groups() (groups []*group) {
 	for _, c := range e.Counts {
 		if c.Events <= 0 {
@@ -137,7 +137,7 @@ func (e *Evidence) groups() (groups []*group) {
 	return groups
 }
 
-// addCount adds the count of a source, to the total if it has no cause.
+// addCount adds a source's count: to the tally of its cause, or to the total if it has no cause.
 func (g *group) addCount(count Count) {
 	if count.Cause == "" {
 		g.total = max(g.total, count.Events)
@@ -152,10 +152,11 @@ func (g *group) addCount(count Count) {
 	if !count.Guessed {
 		t.confidence = Measured
 	}
-	t.events, t.minutes, t.rate, t.sources = max(t.events, count.Events), max(t.minutes, count.Minutes), max(t.rate, count.Rate), append(t.sources, count.Source)
+	t.events, t.minutes, t.rate = max(t.events, count.Events), max(t.minutes, count.Minutes), max(t.rate, count.Rate)
+	t.sources = append(t.sources, count.Source)
 }
 
-// resource returns the Resource of a table or index, without limits if the evidence has none.
+// resource returns the Resource of a table or index. If the evidence has none, the Resource has only the ID.
 func (e *Evidence) resource(id ID) *Resource {
 	for i := range e.Resources {
 		if e.Resources[i].ID == id {
@@ -165,44 +166,45 @@ func (e *Evidence) resource(id ID) *Resource {
 	return &Resource{ID: id}
 }
 
-// nearShare is the share of a limit that counts as reaching it.
+// nearShare is the share of a limit from which the limit counts as reached.
 const nearShare = 0.95
 
-// infer returns the cause of the throttles that no source names, if exactly one limit was reached whenever requests were
-// throttled. Otherwise it returns nil.
+// infer returns the cause of a group's throttles for which no source names a cause, if exactly one limit was reached whenever
+// requests were throttled. Otherwise it returns nil.
 func (e *Evidence) infer(throttled *group) *tally {
-	left := throttled.throttles()
+	unexplained := throttled.throttles()
 	for _, t := range throttled.tallies {
-		left -= t.events
+		unexplained -= t.events
 	}
-	if left < 1 {
+	if unexplained < 1 {
 		return nil
 	}
-	var found []*tally
-	suspect := func(cause Cause, format string, values ...any) {
-		found = append(found, &tally{cause: cause, events: left, confidence: Likely, sources: []Source{{"inference", fmt.Sprintf(format, values...)}}})
+	var suspects []*tally
+	addSuspect := func(cause Cause, format string, values ...any) {
+		suspects = append(suspects, &tally{cause: cause, events: unexplained, confidence: Likely, sources: []Source{{"inference", fmt.Sprintf(format, values...)}}})
 	}
 	c, unit := throttled.Capacity(throttled.op), units(throttled.op)
 	for cause, limit := range map[Cause]float64{Provisioned: c.Provisioned, MaxOnDemand: c.MaxOnDemand, Account: throttled.quota(throttled.op)} {
 		if limit > 0 && c.Throttled >= nearShare*limit {
-			suspect(cause, "at least %s %s were used in each minute with throttles, and the limit is %s", number(c.Throttled), unit, number(limit))
+			addSuspect(cause, "at least %s %s were used in each minute with throttles, and the limit is %s", number(c.Throttled), unit, number(limit))
 		}
 	}
 	if throttled.op == Write {
 		for _, k := range e.Keys {
 			if k.ID == throttled.ID && k.UnitsPerSecond >= nearShare*e.partition(Write) {
-				suspect(KeyRange, "%s took %s WCU/s, and a partition takes %s", k.Key, number(k.UnitsPerSecond), number(e.partition(Write)))
+				addSuspect(KeyRange, "%s took %s WCU/s, and a partition takes %s", k.Key, number(k.UnitsPerSecond), number(e.partition(Write)))
 				break
 			}
 		}
 	}
-	if len(found) != 1 {
+	if len(suspects) != 1 {
 		return nil
 	}
-	return found[0]
+	return suspects[0]
 }
 
-// quota returns the account's quota if it is the limit: for an on-demand table or index without a maximum. Else it is 0.
+// quota returns the account's quota for an on-demand table or index without a maximum, which it limits. Otherwise it returns
+// 0.
 func (r *Resource) quota(op Operation) float64 {
 	if c := r.Capacity(op); r.OnDemand && c.MaxOnDemand == 0 {
 		return c.Quota
@@ -218,11 +220,12 @@ func (e *Evidence) partition(op Operation) float64 {
 	return cmp.Or(e.PartitionWCU, awsPartitionWCU)
 }
 
+// finding returns the finding for the throttles of one cause, which are this share of all throttles.
 func (e *Evidence) finding(g *group, t *tally, share float64) Finding {
 	reason := Reason{g.ID, g.op, t.cause}
 	f := Finding{
 		Reason: reason.String(), Scope: "table", Resource: e.resourceText(g.Resource), Operation: g.op, Share: rounded(share),
-		Evidence: t.sources, Confidence: t.confidence, ID: g.ID,
+		Confidence: t.confidence, ID: g.ID,
 	}
 	switch {
 	case t.cause == Account:
@@ -230,8 +233,8 @@ func (e *Evidence) finding(g *group, t *tally, share float64) Finding {
 	case g.Index != "":
 		f.Scope = "index"
 	}
-	keys, more := e.keysOf(reason)
-	f.Evidence = append(slices.Clone(f.Evidence), more...)
+	keys, keySources := e.keysOf(reason)
+	f.Evidence = slices.Concat(t.sources, keySources)
 	f.Keys = e.rates(keys)
 	f.Cure = e.cure(g, t, keys)
 	return f
@@ -248,15 +251,15 @@ func (e *Evidence) resourceText(r *Resource) string {
 	return r.Table
 }
 
-// lacksIndex reports whether the table was described and lacks the index. It returns the names of the table's indexes.
-func (e *Evidence) lacksIndex(id ID) (has []string, absent bool) {
+// lacksIndex reports whether an index's table was described and lacks the index. Then existing has the table's indexes.
+func (e *Evidence) lacksIndex(id ID) (existing []string, absent bool) {
 	if id.Index == "" || e.resource(ID{Table: id.Table}).ARN == "" || e.resource(id).ARN != "" {
 		return nil, false
 	}
 	for _, r := range e.Resources {
 		if r.Table == id.Table && r.Index != "" {
-			has = append(has, r.Index)
+			existing = append(existing, r.Index)
 		}
 	}
-	return has, true
+	return existing, true
 }

@@ -133,8 +133,8 @@ func (c *shardCounter) deliverGaps(to time.Time) {
 	c.gaps = slices.DeleteFunc(c.gaps, func(g gap) bool { return !g.from.Before(g.to) })
 }
 
-// newItem returns a window's counts as an item. lateID distinguishes the items of one window: "" for the item that is delivered
-// when the window ends, and another for each item of records that come later.
+// newItem returns a window's counts as an item. lateID distinguishes the items of one window: "" for the item that is
+// delivered when the window ends, and another for each item of records that come later.
 func (c *shardCounter) newItem(window *heat.WindowCounter, lateID string) heat.Item {
 	blank := &c.windows.blank
 	item := window.Item(c.id, lateID, blank.Limit, blank.HotRate)

@@ -20,8 +20,9 @@ func stampEach(records []ddbstream.Record, estimate func(ddbstream.Record) time.
 // maxDelay is the longest time from a record's creation to its poll that is usual if times are exact.
 const maxDelay = pollInterval + grace
 
-// spreadSincePoll returns a function that estimates the times of a page's records, in order. The times are spread evenly between
-// two polls, but stay in the records' minutes. A record that is at most maxDelay old keeps its time, which may be exact.
+// spreadSincePoll returns a function that estimates the times of a page's records, in order. The times are spread evenly
+// between two polls, but stay in the records' minutes. A record that is at most maxDelay old keeps its time, which may be
+// exact.
 func spreadSincePoll(since, until time.Time, records int) func(ddbstream.Record) time.Time {
 	step := max(0, until.Sub(since)) / time.Duration(max(1, records))
 	at := since.Add(step / 2)
@@ -35,8 +36,8 @@ func spreadSincePoll(since, until time.Time, records int) func(ddbstream.Record)
 	}
 }
 
-// spreadOverMinute returns a function that estimates the times of past records. By their sequence numbers the records are spread
-// evenly over the seconds of their minute, but not after the poll.
+// spreadOverMinute returns a function that estimates the times of past records. By their sequence numbers the records are
+// spread evenly over the seconds of their minute, but not after the poll.
 func spreadOverMinute(polled time.Time) func(ddbstream.Record) time.Time {
 	return func(record ddbstream.Record) time.Time {
 		seconds := max(1, min(60, 1+int(polled.Sub(record.Created)/time.Second)))
@@ -48,11 +49,11 @@ func spreadOverMinute(polled time.Time) func(ddbstream.Record) time.Time {
 	}
 }
 
-// maxSameTime is how many consecutive records may have the same time by chance, or since a schedule writes at each full minute.
+// maxSameTime is how many consecutive records may have the same time by chance, or since a schedule writes at each full
+// minute.
 const maxSameTime = 10
 
-// haveMinuteTimes reports whether the records' times are truncated to the minute: more than maxSameTime consecutive records
-// have the same time.
+// haveMinuteTimes reports whether times are truncated to the minute: more than maxSameTime consecutive records have the same.
 func haveMinuteTimes(records []ddbstream.Record) bool {
 	same := 0
 	for i := range records {

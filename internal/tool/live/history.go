@@ -55,8 +55,8 @@ func (h *history) isFirstSpanTooOld(tier int, now time.Time) bool {
 	return end.Add(tiers[tier].keep).Before(now)
 }
 
-// firstSpan returns the time of the next tier's window that contains the tier's first window. The last tier has its own windows'
-// length.
+// firstSpan returns the time of the next tier's window that contains the tier's first window. The last tier has its own
+// windows' length.
 func (h *history) firstSpan(tier int) (start, end time.Time) {
 	length := tiers[min(tier+1, len(tiers)-1)].length
 	start = h[tier][0].Start.Truncate(length)

@@ -32,8 +32,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
 
-// Window is the length of counted windows. Without Options.AtOnce they are aligned with the Unix epoch, and the first window is
-// read in part.
+// Window is the length of counted windows. Without Options.AtOnce they are aligned with the Unix epoch, and the first window
+// is read in part.
 const Window = 10 * time.Second
 
 // Options configure a Reader.
@@ -79,12 +79,12 @@ func New(options Options) *Reader {
 // Threshold is the share of a partition's WCU/s from which a key is hot.
 const Threshold = 0.7
 
-// MaxCalls is the maximum number of concurrent polls, whose responses are in memory. A poll takes some tens of milliseconds over
-// a network, so MaxCalls also bounds how many stream shards are polled in a second.
+// MaxCalls is the maximum number of concurrent polls, whose responses are in memory. A poll takes some tens of milliseconds
+// over a network, so MaxCalls also bounds how many stream shards are polled in a second.
 const MaxCalls = 32
 
-// Run reads until ctx ends, the service throttles, the stream is gone, or an error is permanent. It retries after other errors,
-// and continues after the last record. Run always returns an error: ctx's if ctx has ended.
+// Run reads until ctx ends, the service throttles, the stream is gone, or an error is permanent. It retries after other
+// errors, and continues after the last record. Run always returns an error: ctx's if ctx has ended.
 func (r *Reader) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	s := &stream{Stream: eventsource.NewStream(r.o.Streams, r.o.Found.Stream, r.o.Found.View), r: r}
@@ -122,8 +122,8 @@ func (r *Reader) moveCompleteWindows(ctx context.Context) error {
 // Settled returns the end of the newest complete window; zero if there is none. Only late records change complete windows.
 func (r *Reader) Settled() time.Time { return r.windows.completeUntil() }
 
-// Windows implements [heat.Source]. It yields only complete windows. Their length is 10 s in the last hour, a minute in the last
-// day, and ten minutes in the last week. A window that was read and has no writes has an item without keys.
+// Windows implements [heat.Source]. It yields only complete windows. Their length is 10 s in the last hour, a minute in the
+// last day, and ten minutes in the last week. A window that was read and has no writes has an item without keys.
 //
 // An item's coverage is the share of the window that was read, averaged over the stream shards: all of 9 stream shards and
 // half of the tenth is 0.95. 1e-9 means that nothing was read.

@@ -27,8 +27,8 @@ type Found struct {
 	Stream string // its ARN
 	View   types.StreamViewType
 
-	// Mappings has the names of the functions that read the stream, one for each event source mapping. Unlisted is the error of
-	// listing them, or nil.
+	// Mappings has the names of the functions that read the stream, one for each event source mapping. Unlisted is the error
+	// of listing them, or nil.
 	Mappings []string
 	Unlisted error
 	noLambda bool // whether there is no Lambda, so that mappings were not listed
@@ -41,8 +41,8 @@ const (
 	maxGlobalReaders = 1 // of a global table: replication is the other reader
 )
 
-// FindStream finds a table's stream and its readers. table is a name or an ARN. mappings is nil if there is no Lambda. The error
-// of a table without a stream is ErrNoStream. A failure of mappings is no error: see Found.Unlisted.
+// FindStream finds a table's stream and its readers. table is a name or an ARN. mappings is nil if there is no Lambda. The
+// error of a table without a stream is ErrNoStream. A failure of mappings is no error: see Found.Unlisted.
 func FindStream(ctx context.Context, tables dynamodb.DescribeTableAPIClient, mappings Mappings, table string) (Found, error) {
 	out, err := tables.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
 	if err != nil {
@@ -141,8 +141,7 @@ func (f Found) Note() string {
 // errDenied is the error of Mappings for a caller without permission.
 var errDenied = errors.New("access denied to lambda:ListEventSourceMappings")
 
-// EventSourceMappings returns a function that lists a stream's active mappings at AWS Lambda, with a call for each 100. The
-// client must sign for Lambda.
+// EventSourceMappings returns a function that lists a stream's active mappings. The client must sign calls for AWS Lambda.
 func EventSourceMappings(client *load.APIClient) Mappings {
 	return func(ctx context.Context, streamARN string) (functions []string, err error) {
 		query := url.Values{"EventSourceArn": {streamARN}}

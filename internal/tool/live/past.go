@@ -24,16 +24,15 @@ type PastOptions struct {
 	Streams *dynamodbstreams.Client
 	Found   Found
 
-	// From and To bound the time. ReadPast rounds both down to whole windows. If records' times are truncated to the minute, it
-	// extends To to the end of its minute.
+	// From and To bound the time. ReadPast rounds both down to whole windows. If records' times are truncated to the minute,
+	// it extends To to the end of its minute.
 	From, To time.Time
 
 	Within       time.Duration // how long reading may take
 	PartitionWCU float64       // a partition's limit in WCU/s, 1,000 by default
 	Seed         uint64        // of the random choice of windows
 
-	// Notify receives messages for the operator. Progress receives the number of windows that were read or skipped, and of all
-	// windows. Both may be nil.
+	// Notify receives messages for the operator, Progress the number of windows that were read or skipped. Both may be nil.
 	Notify   func(sentence string)
 	Progress func(passed, all int)
 }
@@ -84,8 +83,7 @@ const (
 //
 // A service without AT_TIMESTAMP, such as DynamoDB Local, is read from its oldest record on, until the time is over.
 //
-// ReadPast returns an error if ctx ends, if no window was read in time, at the first throttle, and if the connection fails
-// for 5 minutes.
+// ReadPast returns an error if ctx ends, no window was read in time, the service throttles, or calls fail for 5 minutes.
 func ReadPast(ctx context.Context, options PastOptions) (*Past, error) {
 	options.PartitionWCU = cmp.Or(options.PartitionWCU, plan.PartitionWriteUnits)
 	reader := &pastReader{o: options, began: time.Now(), link: newLink(options.Notify), random: rand.New(rand.NewPCG(options.Seed, 0))}

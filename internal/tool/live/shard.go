@@ -37,7 +37,8 @@ type shard struct {
 	lag      time.Duration // of the newest record at the last poll
 }
 
-// newShard returns a shard that has not begun to read. It reads from its oldest record or, if startAtEnd located it, from there.
+// newShard returns a shard that has not begun to read. It reads from its oldest record or, if startAtEnd located it, from
+// there.
 func (s *stream) newShard(id string) *shard {
 	cursor := s.cursors[id]
 	delete(s.cursors, id)
@@ -47,7 +48,8 @@ func (s *stream) newShard(id string) *shard {
 	return &shard{r: s.r, stream: s, id: id, counter: s.r.windows.startCounting(id), cursor: cursor, retry: eventsource.NewBackOff()}
 }
 
-// run polls until the stream shard's end, and returns the time until which it was read. It returns permanent errors, and ctx's.
+// run polls until the stream shard's end, and returns the time until which it was read. It returns permanent errors, and
+// ctx's.
 func (s *shard) run(ctx context.Context) (readUntil time.Time, err error) {
 	s.lastPage = time.Now()
 	for dynamo.Pause(ctx, time.Until(s.polled.Add(s.pause()))) {
@@ -123,8 +125,7 @@ func (s *shard) locate(ctx context.Context) error {
 	return nil
 }
 
-// handleError returns nil if the next poll may succeed after a call's error, and otherwise the error. If the next records have
-// expired, it jumps to the end.
+// handleError returns a call's error unless the next poll may succeed. If the next records have expired, it jumps to the end.
 func (s *shard) handleError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -15,8 +15,8 @@ import (
 const MaxLogLine = 64 << 10
 
 // LogSource returns the requests of the access log at path, in the combined or common log format, plain or gzipped. A count
-// above 0 limits the number of requests. LogSource reads the file once, so that a malformed line is an error before anything is
-// sent. It keeps no lines in memory. Errors name the file, and the number of the malformed line.
+// above 0 limits the number of requests. LogSource reads the file once, so that a malformed line is an error before anything
+// is sent. It keeps no lines in memory. Errors name the file, and the number of the malformed line.
 func LogSource(path string, count int) (Source, error) {
 	source := Source{Name: "access log " + path, Timed: true}
 	source.Requests = func() iter.Seq2[Request, error] { return readLogFile(path, count) }
@@ -51,8 +51,7 @@ func readLogFile(path string, count int) iter.Seq2[Request, error] {
 	}
 }
 
-// ReadLog yields the requests of an access log, plain or gzipped. It skips empty lines. An error begins with "name:line: ",
-// and ends the sequence.
+// ReadLog yields the requests of an access log, plain or gzipped, without empty lines. It ends after an error, "name:line: ...".
 //
 // A request's ID has the line's number and 12 hex digits of the line's SHA-256 digest. Lines with the same text have
 // different IDs, and a second read of the log returns the same IDs.

@@ -40,15 +40,15 @@ const (
 	MaxDemo = 10 * time.Minute // the limiter keeps its counts by the second for 15 minutes
 )
 
-// DemoWindow is the length of the detector's windows. DemoIdleWindow is how long a window stays open after its end if there are
-// no writes: shorter than on Lambda, so that the last window of the ramp shows at once.
+// DemoWindow is the length of the detector's windows. DemoIdleWindow is how long a window stays open after its end if there
+// are no writes: shorter than on Lambda, so that the last window of the ramp shows at once.
 const (
 	DemoWindow     = 10 * time.Second
 	DemoIdleWindow = time.Second
 )
 
-// RunDemo increments the counter along the ramp, and returns the measurements after the detector has counted the ramp's windows.
-// The ramp begins within 12 s, at the start of a window.
+// RunDemo increments the counter along the ramp, and returns the measurements after the detector has counted the ramp's
+// windows. The ramp begins within 12 s, at the start of a window.
 func RunDemo(ctx context.Context, demo Demo) (DemoStory, error) {
 	api := demoAPI{demo.URL}
 	figures := measured{begin: time.Now().Add(2 * time.Second).Truncate(DemoWindow).Add(DemoWindow)}

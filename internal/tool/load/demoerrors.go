@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// ErrorCounts is a [slog.Handler] that counts errors by their message, so that a thousand errors with one message are one line.
-// It drops records below [slog.LevelError]. The zero value is ready to use, by several goroutines too.
+// ErrorCounts is a [slog.Handler] that counts errors by their message, so that a thousand errors with one message are one
+// line. It drops records below [slog.LevelError]. The zero value is ready to use, by several goroutines too.
 type ErrorCounts struct {
 	mu    sync.Mutex
 	kinds []errorKind // in order of their first errors

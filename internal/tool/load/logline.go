@@ -15,9 +15,9 @@ const LogTimeLayout = "02/Jan/2006:15:04:05 -0700"
 //
 //	client ident user [time] "request" status bytes "referer" "user agent"
 //
-// The last two fields may be absent, as in the common log format. They are not checked: real logs have truncated user agents.
-// ParseLogLine replaces the request's escapes (\", \\, \n, \t, \xhh and so on). The returned request has no ID. Errors name the
-// field.
+// The last two fields may be absent, as in the common log format. They are not checked: real logs have truncated user
+// agents. ParseLogLine replaces the request's escapes (\", \\, \n, \t, \xhh and so on). The returned request has no ID.
+// Errors name the field.
 func ParseLogLine(line string) (Request, error) {
 	rest := line
 	client, rest, _ := strings.Cut(rest, " ")

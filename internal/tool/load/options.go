@@ -28,15 +28,13 @@ type Options struct {
 	Concurrency int
 	// Rate is the maximum of requests a second. 0, the default, sends as fast as Concurrency allows.
 	Rate float64
-	// Retries is how often a call is retried: 30 by default. Pauses grow to 2 s, so the default outlasts a restart of
-	// the API.
+	// Retries is how often a call is retried: 30 by default, which outlasts a restart of the API. Pauses grow to 2 s.
 	Retries int
 	// Verify compares counters and events after the load. It keeps every event in memory: some 300 bytes a request. No other
 	// program may write the same names meanwhile. Each increment has an Idempotency-Key, so that it can be retried after an
 	// unknown outcome. The key costs the API a transaction. Events need no key.
 	Verify bool
-	// Settle is how long verification waits without progress of the summaries: 30 s by default. In all it waits up to
-	// 20 times as long.
+	// Settle is how long verification waits without progress of the summaries: 30 s by default, and 20 times as long in all.
 	Settle time.Duration
 	// CountersOnly sends each request's increment, but no event.
 	CountersOnly bool

@@ -73,9 +73,8 @@ func (d *driver) increment(ctx context.Context, request Request) (outcome, error
 	return outcome, err
 }
 
-// sendUntilKnown makes a call with one item, and retries it until the item is accepted or the retries are used up. It retries
-// an unknown outcome only if the call is idempotent. key is the Idempotency-Key; "" is none. An error ends the load: it is
-// permanent, or ctx has ended.
+// sendUntilKnown makes a call with one item, and retries until the item is accepted or the retries are used up. It retries an
+// unknown outcome only if the call is idempotent. An error, permanent or ctx's, ends the load. A key of "" is no Idempotency-Key.
 func (d *driver) sendUntilKnown(ctx context.Context, path, key string, idempotent bool, body any) (outcome outcome, err error) {
 	for attempt := 0; ; attempt++ {
 		result, err := d.postItem(ctx, path, key, body)

@@ -9,8 +9,7 @@ import (
 // Workload is a shape of generated traffic.
 type Workload string
 
-// The shapes. In all except Viral a request's client and path are drawn together, so that a hot counter has a hot
-// entity.
+// The shapes. In all except Viral a request's client and path are drawn together, so that a hot counter has a hot entity.
 const (
 	// Zipf draws key k with a probability in proportion to 1/(k+1)^1.1.
 	Zipf Workload = "zipf"

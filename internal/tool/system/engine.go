@@ -56,8 +56,7 @@ func dataLoss(folder string) string {
 	return "its data is in " + folder + ": start hotshard again"
 }
 
-// awaitEnd returns an error when the engine that the system started ends. It returns nil when ctx ends before, and at once for
-// the caller's engine.
+// awaitEnd waits for the end of the engine that the system started, which is an error. It returns nil if ctx ends before.
 func (e *engine) awaitEnd(ctx context.Context) error {
 	if e.started == nil {
 		return nil
@@ -111,8 +110,7 @@ func (e *engine) stop() error {
 // checkTimeout is how long CheckEngine waits for a response.
 const checkTimeout = 10 * time.Second
 
-// CheckEngine returns an error of one line, with the URL and the reason, unless a DynamoDB-compatible engine responds at the
-// endpoint within 10 s.
+// CheckEngine returns an error of one line unless a DynamoDB-compatible engine responds at the endpoint within 10 s.
 func CheckEngine(ctx context.Context, endpoint string) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()

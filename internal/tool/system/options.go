@@ -41,7 +41,8 @@ type Options struct {
 
 	Commands display.Commands // for the command lines that the console shows
 
-	// Serve returns the API's handler. Measurements run the functions with it as Lambda does. Nil serves all calls in one process.
+	// Serve returns the API's handler. Measurements run the functions with it as Lambda does. Nil serves all calls in one
+	// process.
 	Serve func(context.Context, Deployment) (http.Handler, error)
 }
 

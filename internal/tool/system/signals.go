@@ -11,8 +11,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// signals returns the limiter's throttled writes in the items and events tables, by base key. Without a limiter all counts
-// are 0, and a note says why.
+// signals returns the limiter's throttled writes in the items and events tables, by base key; 0 and a note without a limiter.
 func (s *System) signals(span console.Span) console.SignalsAnswer {
 	answer := console.SignalsAnswer{Source: "limiter"}
 	if s.limiter == nil {
@@ -36,8 +35,8 @@ func (s *System) signals(span console.Span) console.SignalsAnswer {
 	return answer
 }
 
-// addThrottled adds the throttled writes of one slot of time to answer.Throttled, and to keys by base key. With span.Index set,
-// it adds only writes that the index throttled.
+// addThrottled adds the throttled writes of one slot of time to answer.Throttled, and to keys by base key. With span.Index
+// set, it adds only writes that the index throttled.
 func addThrottled(answer *console.SignalsAnswer, keys map[string]*console.ThrottledKey, slot throttle.ThrottledWrites, span console.Span, newColumns func() []*int64) {
 	if span.Index == "" {
 		span.Add(answer.Throttled, slot.Start, slot.Writes)
@@ -53,8 +52,7 @@ func addThrottled(answer *console.SignalsAnswer, keys map[string]*console.Thrott
 	}
 }
 
-// columnsOf returns the columns of a partition key's base key, or of the partition key if it has no base key. It adds new
-// columns to keys if needed.
+// columnsOf returns the columns in keys of a partition key's base key, or of the partition key itself. It adds missing columns.
 func columnsOf(keys map[string]*console.ThrottledKey, throttled throttle.ThrottledKey, newColumns func() []*int64) []*int64 {
 	key := console.ThrottledKey{Key: throttled.Key}
 	row := heat.KeyHeat{Index: throttled.Index, Key: throttled.Key}

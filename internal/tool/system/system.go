@@ -83,8 +83,7 @@ func createFailureFile(path string) error {
 // URL returns the URL of the API.
 func (s *System) URL() string { return "http://" + s.listener.Addr().String() }
 
-// Run serves until ctx ends or a component fails. Then it finishes the requests in flight, drains the stream, and stops
-// the engine that it started.
+// Run serves until ctx ends or a component fails. Then it finishes requests in flight, drains the streams, and stops the engine.
 func (s *System) Run(ctx context.Context) error {
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error { return serve(s.server, s.listener) })
@@ -140,8 +139,7 @@ func (s *System) shutDownServers() error {
 	return nil
 }
 
-// drain delivers the remaining records of the streams. It returns an error if the engine stops responding, or after
-// drainTimeout.
+// drain delivers the remaining records of the streams. It fails if the engine stops responding, or after drainTimeout.
 func (s *System) drain() error {
 	timeout, cancel := context.WithTimeout(context.Background(), drainTimeout)
 	defer cancel()
