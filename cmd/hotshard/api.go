@@ -30,8 +30,8 @@ func (a *apiFlags) Validate() error { return load.Options{Target: a.Target}.Vali
 // callTimeout is the timeout of one call of the API.
 const callTimeout = 30 * time.Second
 
-// callAPI calls the API, and decodes the response into a value. body and into may be nil. The error of an error response
-// has the API's explanation. A call takes at most callTimeout.
+// callAPI calls the API, and decodes the response into a value. body may be nil. The error of an error response has the
+// API's explanation. A call takes at most callTimeout.
 func (a apiFlags) callAPI(ctx context.Context, method, path string, body, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

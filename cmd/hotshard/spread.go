@@ -65,8 +65,7 @@ type shownSpread struct {
 	Verdict shard.Verdict `json:"verdict"`
 }
 
-// Run counts the key's writes or items on each write shard, and prints how evenly they are spread. Uneven spreads are an
-// error.
+// Run prints how evenly the key's writes or items are spread over its write shards. Uneven spreads are an error.
 func (c *ShardsSpreadCmd) Run(ctx context.Context, std streams) error {
 	client, err := c.client(ctx)
 	if err != nil {

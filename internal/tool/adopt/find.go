@@ -211,8 +211,7 @@ func placesIn(texts []string) []place {
 	return append(fromStart, fromEnd...)
 }
 
-// dynamoDBBegan is the year of DynamoDB's release. If all Unix times of a table are older, they are other numbers, such as
-// ids of ten digits.
+// dynamoDBBegan is DynamoDB's release. Unix times that are all older are other numbers, such as ids of ten digits.
 var dynamoDBBegan = time.Date(2012, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // matchTimes returns the time that at least half of an attribute's texts have at a place, or nil. A number of ten digits may

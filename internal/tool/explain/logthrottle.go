@@ -49,8 +49,7 @@ func operationOf(text string) Operation {
 	return ""
 }
 
-// limitTexts has the limits that are recognized by an error's text. Other texts may mean provisioned throughput, or a
-// partition.
+// limitTexts has the limits that an error's text implies. Other texts may mean provisioned throughput, or a partition.
 var limitTexts = []struct {
 	text  *regexp.Regexp
 	cause Cause
@@ -140,8 +139,7 @@ func (c *collection) resourceOf(text, arn string, isIndex bool) (id ID, known bo
 	return id, id.Index != ""
 }
 
-// keyForm returns an expression that matches an attribute's name and value, as in {"customer": {"S": "acme"}} or customer:
-// 'acme'. A group is the value.
+// keyForm matches an attribute with its value as a group: {"customer": {"S": "acme"}}, customer: 'acme', S("acme").
 func keyForm(attribute string) *regexp.Regexp {
 	return regexp.MustCompile(`(?:^|[^\w])` + regexp.QuoteMeta(attribute) + `["'\\]*\s*(?:=>|[:=])\s*(?:&?[\w.:]*[{(]\s*)?(?:["'\\]*(?:[SN]|[sn]|[Vv]alue)["'\\]*\s*(?:=>|[:=])\s*)?` +
 		`(?:["'\\]+([^"'\\]+)["'\\]|([^\s,"'{}()\[\]\\*&<>]+))`)

@@ -26,8 +26,7 @@ type Report struct {
 // Confidence says how a finding's reason is known.
 type Confidence string
 
-// The confidences: a source named a Measured reason. A Likely reason follows from the used capacity and the limits, or from
-// the text of errors.
+// A source named a Measured reason. A Likely reason follows from the used capacity and the limits, or from errors' texts.
 const (
 	Measured Confidence = "measured"
 	Likely   Confidence = "likely"
@@ -203,8 +202,7 @@ func (e *Evidence) infer(throttled *group) *tally {
 	return suspects[0]
 }
 
-// quota returns the account's quota for an on-demand table or index without a maximum, which it limits. Otherwise it returns
-// 0.
+// quota returns the account's quota if it is the limit: of an on-demand table or index without a maximum. Else it is 0.
 func (r *Resource) quota(op Operation) float64 {
 	if c := r.Capacity(op); r.OnDemand && c.MaxOnDemand == 0 {
 		return c.Quota

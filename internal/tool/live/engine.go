@@ -20,9 +20,8 @@ func stampEach(records []ddbstream.Record, estimate func(ddbstream.Record) time.
 // maxDelay is the longest time from a record's creation to its poll that is usual if times are exact.
 const maxDelay = pollInterval + grace
 
-// spreadSincePoll returns a function that estimates the times of a page's records, in order. The times are spread evenly
-// between two polls, but stay in the records' minutes. A record that is at most maxDelay old keeps its time, which may be
-// exact.
+// spreadSincePoll returns a function that estimates the times of a page's records, in order: evenly between two polls, but in the
+// records' minutes. A record that is at most maxDelay old keeps its time, which may be exact.
 func spreadSincePoll(since, until time.Time, records int) func(ddbstream.Record) time.Time {
 	step := max(0, until.Sub(since)) / time.Duration(max(1, records))
 	at := since.Add(step / 2)
@@ -49,8 +48,7 @@ func spreadOverMinute(polled time.Time) func(ddbstream.Record) time.Time {
 	}
 }
 
-// maxSameTime is how many consecutive records may have the same time by chance, or since a schedule writes at each full
-// minute.
+// maxSameTime is how many consecutive records may have the same time, such as those of a job at each full minute.
 const maxSameTime = 10
 
 // haveMinuteTimes reports whether times are truncated to the minute: more than maxSameTime consecutive records have the same.

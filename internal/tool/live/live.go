@@ -32,8 +32,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
 
-// Window is the length of counted windows. Without Options.AtOnce they are aligned with the Unix epoch, and the first window
-// is read in part.
+// Window is the length of windows. Without Options.AtOnce they are aligned with the Unix epoch, and the first is read in part.
 const Window = 10 * time.Second
 
 // Options configure a Reader.
@@ -63,9 +62,6 @@ type Reader struct {
 // New returns a Reader, which begins to read with Run.
 func New(options Options) *Reader {
 	options.PartitionWCU = cmp.Or(options.PartitionWCU, plan.PartitionWriteUnits)
-	if options.Notify == nil {
-		options.Notify = func(string) {}
-	}
 	r := &Reader{
 		o: options, link: newLink(options.Notify), buffers: make(chan *eventsource.Buffer, MaxCalls),
 		windows: newWindows(heat.Item{Table: options.Found.Source.Table, Window: Window, Limit: options.PartitionWCU, HotRate: Threshold * options.PartitionWCU}, options.AtOnce),

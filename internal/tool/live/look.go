@@ -27,8 +27,7 @@ type Found struct {
 	Stream string // its ARN
 	View   types.StreamViewType
 
-	// Mappings has the names of the functions that read the stream, one for each event source mapping. Unlisted is the error
-	// of listing them, or nil.
+	// Mappings has the function's name of each event source mapping that reads the stream. Unlisted is the error of listing them.
 	Mappings []string
 	Unlisted error
 	noLambda bool // whether there is no Lambda, so that mappings were not listed

@@ -179,8 +179,8 @@ func (r *pastReader) listShards(ctx context.Context) error {
 	for _, shard := range list {
 		r.shards = append(r.shards, r.newShard(shard))
 	}
-	if !r.seeks && r.o.Notify != nil {
-		r.o.Notify("This service can't seek to a time, so the stream is read from its oldest record.")
+	if !r.seeks {
+		r.link.notify("This service can't seek to a time, so the stream is read from its oldest record.")
 	}
 	return nil
 }

@@ -37,8 +37,7 @@ type shard struct {
 	lag      time.Duration // of the newest record at the last poll
 }
 
-// newShard returns a shard that has not begun to read. It reads from its oldest record or, if startAtEnd located it, from
-// there.
+// newShard returns a shard that has not begun to read: from startAtEnd's position, or else from its oldest record.
 func (s *stream) newShard(id string) *shard {
 	cursor := s.cursors[id]
 	delete(s.cursors, id)
@@ -48,8 +47,7 @@ func (s *stream) newShard(id string) *shard {
 	return &shard{r: s.r, stream: s, id: id, counter: s.r.windows.startCounting(id), cursor: cursor, retry: eventsource.NewBackOff()}
 }
 
-// run polls until the stream shard's end, and returns the time until which it was read. It returns permanent errors, and
-// ctx's.
+// run polls until the stream shard's end, and returns the time until which it was read. Errors are permanent, or ctx's.
 func (s *shard) run(ctx context.Context) (readUntil time.Time, err error) {
 	s.lastPage = time.Now()
 	for dynamo.Pause(ctx, time.Until(s.polled.Add(s.pause()))) {

@@ -125,8 +125,7 @@ func (w *windows) completeUntil() time.Time {
 	return w.historyEnd
 }
 
-// combine returns a window with the delivered counts, which are nil if nothing was written or lost. It sets the items'
-// coverage. The caller holds mu.
+// combine returns a window with the delivered counts, nil for none, and the items' coverage. The caller holds mu.
 func (w *windows) combine(start time.Time, delivered *counts) heat.Window {
 	if delivered == nil {
 		delivered = &counts{}

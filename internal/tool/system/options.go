@@ -41,8 +41,7 @@ type Options struct {
 
 	Commands display.Commands // for the command lines that the console shows
 
-	// Serve returns the API's handler. Measurements run the functions with it as Lambda does. Nil serves all calls in one
-	// process.
+	// Serve returns the API's handler: measurements run the functions as Lambda does. Nil serves all calls in one process.
 	Serve func(context.Context, Deployment) (http.Handler, error)
 }
 

@@ -16,7 +16,7 @@ func (s *System) signals(span console.Span) console.SignalsAnswer {
 	answer := console.SignalsAnswer{Source: "limiter"}
 	if s.limiter == nil {
 		answer.Throttled = span.Columns(time.Time{})
-		answer.Note = "Nothing is throttled here, since there is no limiter: start hotshard local with --partitions for one."
+		answer.Note = "Nothing is throttled here: there is no limiter, which --partitions of hotshard local sets."
 		return answer
 	}
 	since := s.limiter.Since()

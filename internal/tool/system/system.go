@@ -67,8 +67,7 @@ func Start(ctx context.Context, options Options) (_ *System, err error) {
 	return system, nil
 }
 
-// createFailureFile creates the file for discarded records and its folder, if they are missing. So a wrong path is an error at
-// once, and not with the first discarded record.
+// createFailureFile creates a missing file for discarded records and its folder, so that a wrong path is an error at once.
 func createFailureFile(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("the folder of the file for discarded records: %w", err)
