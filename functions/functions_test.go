@@ -145,8 +145,8 @@ var steps = []step{
 	{"hotkeys", "schedule-shrink", `{"keys":0,"shrunk":0}`, ""},
 }
 
-// TestEvents invokes the built functions with the steps' events, and checks that these are all events of events/. A payload
-// that is no event is an error of the function, and does not end the process.
+// TestEvents invokes the built functions with the steps' events, and checks that these are all events of events/. A
+// payload that is no event is an error of the function, and does not end the process.
 func TestEvents(t *testing.T) {
 	d := deploy(t)
 	used := map[string]bool{}

@@ -58,8 +58,8 @@ func payload(t *testing.T, event string) []byte {
 	return content
 }
 
-// check invokes a function. It compares the response with the wanted JSON, which may omit members, or the function error's
-// message with a text.
+// check invokes a function. It compares the response with the wanted JSON, which may omit members, or the function
+// error's message with a text.
 func (d *deployment) check(t *testing.T, function string, payload []byte, want, fault string) {
 	t.Helper()
 	response, err := d.functions[function].Invoke(t.Context(), payload)

@@ -23,10 +23,10 @@ type alarm struct {
 	metric     awscloudwatch.IMetric
 	threshold  float64 // goes off at this value or above
 	periods    int     // number of evaluated periods
-	datapoints int     // number of these that must be at the threshold or above; 0 is all
+	datapoints int     // number of periods that must be at the threshold or above; 0 is all
 	text       string  // what happened, and what to do first
 	absent     bool    // goes off below the threshold, or without data
-	series     bool    // has many series, and does not notify when one of them is OK again
+	series     bool    // has many series, and does not notify when a series is OK again
 	cause      string  // the composite alarm that notifies; "" if it notifies by itself
 
 	construct awscloudwatch.Alarm // set by newAlarms
@@ -65,6 +65,7 @@ func newAlarms(s awscdk.Stack, c *config.Config, functions map[string]function, 
 // the slowest task runs every ten.
 const warmUp = time.Hour
 
+// newAlarm makes an alarm. If it has no cause, it notifies the topic tell.
 func newAlarm(s awscdk.Stack, c *config.Config, a alarm, to topics) awscloudwatch.Alarm {
 	compare, missing := awscloudwatch.ComparisonOperator_GREATER_THAN_OR_EQUAL_TO_THRESHOLD, awscloudwatch.TreatMissingData_NOT_BREACHING
 	if a.absent {

@@ -20,7 +20,7 @@ type api struct {
 	stage awsapigatewayv2.HttpStage
 }
 
-// newAPI makes an HTTP API with one authorized route for each call. API Gateway responds to others with 404.
+// newAPI makes an HTTP API with one authorized route for each call. API Gateway responds to other requests with 404.
 func newAPI(s awscdk.Stack, c *config.Config, functions map[string]function) *api {
 	made := &api{http: awsapigatewayv2.NewHttpApi(s, jsii.String("Api"), &awsapigatewayv2.HttpApiProps{
 		ApiName: jsii.String(c.Prefix + "api"), Description: jsii.String("hotshard"), CreateDefaultStage: jsii.Bool(false), CorsPreflight: cors(c.CORSOrigins),
@@ -85,8 +85,8 @@ func newGuards(c *config.Stack) map[httpapi.Audience]guard {
 	return map[httpapi.Audience]guard{httpapi.ForCallers: withToken(c.JWTScopes), httpapi.ForOperators: operators}
 }
 
-// vended is the prefix of log groups that AWS services write to. Without it, each log group adds to an account policy that
-// is limited to 5,120 characters:
+// vended is the prefix of log groups that AWS services write to. Log groups without the prefix each add to an account
+// policy that is limited to 5,120 characters:
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/AWS-logs-and-resource-policy.html
 const vended = "/aws/vendedlogs/apigateway/"
 
@@ -105,9 +105,9 @@ func newStage(s awscdk.Stack, c *config.Config, http awsapigatewayv2.HttpApi) aw
 	return stage
 }
 
-// accessLog returns the format of an access log's line: who called, the route and the result. It omits query strings, which
-// contain the names of counters, entities and other keys. A function's log has the line's request as api_request_id, and
-// its functionRequest as request_id. With jwt the line also has the token's subject.
+// accessLog returns the format of an access log's line: who called, the route and the result. It omits query strings,
+// which contain the names of counters, entities and other keys. A function's log has the line's request as
+// api_request_id, and its functionRequest as request_id. With jwt the line also has the token's subject.
 func accessLog(jwt bool) string {
 	variables := map[string]string{
 		"time": "requestTime", "request": "requestId", "ip": "identity.sourceIp", "caller": "identity.userArn",

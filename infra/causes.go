@@ -17,10 +17,6 @@ import (
 // topics are where alarms notify: page for a person who must act now, tell for the next working day.
 type topics struct{ page, tell awssns.Topic }
 
-func newTopics(s awscdk.Stack, c *config.Config) topics {
-	return topics{newTopic(s, c, "page"), newTopic(s, c, "tell")}
-}
-
 // newTopic makes a topic of the alarms. EnforceSSL replaces the default policy, which allows the account's alarms to
 // publish; a statement allows that again. The topic is not encrypted with a KMS key: alarms need a customer managed one
 // for a dollar a month, and their text has no secrets.
@@ -40,12 +36,12 @@ func newTopic(s awscdk.Stack, c *config.Config, name string) awssns.Topic {
 	return topic
 }
 
-// cause is a composite alarm: its alarms notify together, once, since one outage sets off many of them. A later alarm of
-// a cause that is already on does not notify. So an alarm after which something must be repaired has no cause.
+// cause is a composite alarm: its alarms notify together, once, since one outage sets off many of them. While a cause
+// is on, its further alarms do not notify. So an alarm after which something must be repaired has no cause.
 type cause struct {
 	name string
-	page bool
-	text string
+	page bool   // notifies the topic page instead of tell
+	text string // what happens
 }
 
 // Causes of alarms.

@@ -52,7 +52,8 @@ func detectorTotal(c *config.Config, statistic string, names ...string) awscloud
 	return total(names[0], 1, detectorMetrics(c, statistic, names...)...)
 }
 
-// logMetric returns a metric from a function's log lines with a message: 1 for each line, or a value in it.
+// logMetric returns a metric from a function's log lines with a message. value is "1" to count the lines, or the path
+// of a number in the line.
 func logMetric(s awscdk.Stack, c *config.Config, f function, name, message, value string) awscloudwatch.Metric {
 	namespace := hotkeys.Namespace + "/" + stackName(c)
 	awslogs.NewMetricFilter(s, id(name), &awslogs.MetricFilterProps{
@@ -90,8 +91,8 @@ func total(label string, minutes int, list ...awscloudwatch.Metric) awscloudwatc
 	return sumOf(label, "%s", minutes, list)
 }
 
-// filled returns a total that is 0 if all metrics are missing. DynamoDB's metrics have no zeros, so an alarm on total would
-// keep its state. The newest minute is 0 until its data arrive, so an alarm must not require all of its minutes.
+// filled returns a total that is 0 if all metrics are missing. DynamoDB's metrics have no zeros, so an alarm on a total without
+// this would keep its state. The newest minute is 0 until its data arrive, so an alarm must not require all its minutes.
 func filled(label string, list ...awscloudwatch.Metric) awscloudwatch.IMetric {
 	return sumOf(label, "FILL(%s, 0)", 1, list)
 }
@@ -110,7 +111,7 @@ func sumOf(label, termFormat string, minutes int, list []awscloudwatch.Metric) a
 	})
 }
 
-// byKey returns a series with the rate of each hot key of a table, the hottest first.
+// byKey returns a series for each hot key of a table, with the key's rate in WCU/s, the hottest first.
 func byKey(table string) awscloudwatch.IMetric {
 	query := fmt.Sprintf(`SELECT MAX(KeyWriteUnitsPerSecond) FROM SCHEMA(%s, "Key", TableName) WHERE TableName = '%s' GROUP BY "Key" ORDER BY MAX() DESC`,
 		hotkeys.Namespace, table)

@@ -14,7 +14,7 @@ import (
 func functionAlarms(c *config.Config, functions map[string]function) (list []alarm) {
 	for _, f := range deployedFunctions(c) {
 		cause := calls
-		if _, reads := mapped[f]; reads {
+		if _, reads := streamFilters[f]; reads {
 			cause = readStream
 		}
 		list = append(list, alarm{
@@ -31,8 +31,8 @@ func functionAlarms(c *config.Config, functions map[string]function) (list []ala
 // usedUp is the alarm's threshold, as a share of the account's unreserved concurrency.
 const usedUp = 0.8
 
-// accountAlarms returns the alarm on the concurrency that functions without a reservation share. These are functions of
-// others, and the deployment's own if the account's quota is too low for reservations. The metric has no dimensions:
+// accountAlarms returns the alarm on the concurrency that functions without a reservation share: other deployments'
+// functions, and the deployment's own if the account's quota is too low for reservations. The metric has no dimensions:
 // https://docs.aws.amazon.com/lambda/latest/dg/monitoring-concurrency.html
 func accountAlarms(c *config.Config) []alarm {
 	unreserved := c.AccountConcurrency
@@ -95,9 +95,9 @@ func interval(every time.Duration) string {
 	return "minute"
 }
 
-// longestGap returns how long a task may be without a run before the alarm, as a number of periods of some minutes: half an
-// hour, or three of the task's intervals if that is longer.
-func longestGap(every time.Duration) (minutes, periods int) {
-	minutes = max(5, wholeMinutes(every))
-	return minutes, max(3, 30/minutes)
+// longestGap returns how long a task may be without a run before the alarm, in periods of some minutes: half an hour, or
+// three of the task's intervals if that is longer.
+func longestGap(every time.Duration) (periodMinutes, periods int) {
+	periodMinutes = max(5, wholeMinutes(every))
+	return periodMinutes, max(3, 30/periodMinutes)
 }

@@ -32,8 +32,8 @@ const (
 	aggregatorTimeout = 7 * time.Minute
 )
 
-// Memory in MB, which also sets the share of a CPU: 1,769 is a whole one, which the aggregator's decoding and folding
-// use. From https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
+// Memory in MB, which also sets the share of a CPU: 1,769 MB has a whole CPU, which the aggregator's decoding and
+// folding use. From https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
 const (
 	memory   = 1024
 	wholeCPU = 1769
@@ -59,8 +59,8 @@ func traitsOf(function string) traits {
 	}[function]
 }
 
-// newFunctions makes the deployment's functions, by name. The reader is there by its name and by those of the functions that
-// it replaces. dist is the folder of their code. Their roles refer to the tables and the streams.
+// newFunctions makes the deployment's functions, by name. The map has the reader under its name and the names of the functions
+// that it replaces. dist is the folder of the built functions. Their roles refer to the tables and the streams.
 func newFunctions(s awscdk.Stack, c *config.Config, dist string, tables map[string]awsdynamodb.TableV2, sources streams) map[string]function {
 	made := map[string]function{}
 	for _, name := range deployedFunctions(c) {
@@ -99,17 +99,17 @@ func newLambda(s awscdk.Stack, c *config.Config, f function, code string, role a
 		LoggingFormat:                awslambda.LoggingFormat_JSON,
 		SystemLogLevelV2:             awslambda.SystemLogLevel_WARN, // saves the cost of Lambda's three lines for each call
 		LogGroup:                     f.logs,
-		ReservedConcurrentExecutions: unlessZero(c.Reserved()[f.name]),
+		ReservedConcurrentExecutions: nilIfZero(c.Reserved()[f.name]),
 		// An update keeps the previous versions, so that the alias can be moved back at once.
 		CurrentVersionOptions: &awslambda.VersionOptions{RemovalPolicy: awscdk.RemovalPolicy_RETAIN_ON_UPDATE_OR_DELETE},
 	})
 }
 
-// newAlias makes the alias that the API, the stream and schedules invoke. It routes to the newest version, or to the newest
-// two during a rollout.
+// newAlias makes the alias that the API, the stream and schedules invoke. It routes to the newest version, or to the
+// newest two during a rollout.
 func newAlias(s awscdk.Stack, f function) awslambda.Alias {
 	props := &awslambda.AliasProps{AliasName: jsii.String("live"), Version: f.lambda.CurrentVersion()}
-	if _, reads := mapped[f.name]; reads { // no retries: a schedule's next run does the work of a failed one
+	if _, reads := streamFilters[f.name]; reads { // no retries: a schedule's next run does the work of a failed one
 		props.RetryAttempts, props.MaxEventAge = jsii.Number(0), seconds(time.Minute)
 	}
 	return awslambda.NewAlias(s, id(f.name, "live"), props)

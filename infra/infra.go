@@ -27,15 +27,15 @@ import (
 //go:embed cdk.json
 var cdkJSON []byte
 
-// New returns the app with its only stack. more is context that overrides the context of cdk.json; the context of the
-// command line overrides both. dist is the folder of the built functions. out is the output folder; if it is "", the
-// command line chooses the folder.
-func New(more map[string]any, dist, out string) (awscdk.App, error) {
+// New returns the app with its only stack. overrides is context that overrides the context of cdk.json; the context of
+// the command line overrides both. dist is the folder of the built functions. out is the output folder; if it is "",
+// the command line chooses the folder. The error lists all invalid settings.
+func New(overrides map[string]any, dist, out string) (awscdk.App, error) {
 	var file struct{ Context map[string]any }
 	if err := json.Unmarshal(cdkJSON, &file); err != nil {
 		return nil, fmt.Errorf("reading cdk.json: %w", err)
 	}
-	maps.Copy(file.Context, more)
+	maps.Copy(file.Context, overrides)
 	props := &awscdk.AppProps{Context: &file.Context, AnalyticsReporting: jsii.Bool(false)}
 	if out != "" {
 		props.Outdir = &out
@@ -43,7 +43,7 @@ func New(more map[string]any, dist, out string) (awscdk.App, error) {
 	app := awscdk.NewApp(props)
 	context, ok := app.Node().GetAllContext(nil).(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("the context is a %T", app.Node().GetAllContext(nil))
+		return nil, fmt.Errorf("the CDK's context is a %T instead of an object", app.Node().GetAllContext(nil))
 	}
 	c, err := config.Parse(context)
 	if err != nil {

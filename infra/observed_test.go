@@ -206,8 +206,8 @@ func (s *system) deliver() {
 	}
 }
 
-// TestGrantsAreEnough runs the system with each function behind a guard that denies calls without a grant. No call may be
-// denied, and each grant must be used.
+// TestGrantsAreEnough runs the system with each function behind a guard that denies calls without a grant. No call may
+// be denied, and each grant must be used.
 func TestGrantsAreEnough(t *testing.T) {
 	s := start(t)
 	at := time.Now().UTC().Add(-time.Hour).Truncate(time.Millisecond)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestLateData checks that an alarm which fills missing data needs fewer datapoints than it has periods. Otherwise zeros in
-// place of late data would always keep it off.
+// TestLateData checks that an alarm which fills missing data needs fewer datapoints than it has periods. Otherwise
+// zeros in place of late data would always keep it off.
 func TestLateData(t *testing.T) {
 	filled := 0
 	for _, tm := range []*template{deployed(t), with(t, attached)} {

@@ -30,7 +30,7 @@ func roleRights(c *config.Config, f function, tables map[string]awsdynamodb.Tabl
 		allow([]string{"logs:CreateLogStream", "logs:PutLogEvents"}, f.logs.LogGroupArn()),
 	}
 	list = append(list, tableRights(c, f.name, tables, sources)...)
-	if _, reads := mapped[f.name]; reads {
+	if _, reads := streamFilters[f.name]; reads {
 		list = append(list, streamRights(c, sources)...)
 	}
 	if slices.Contains(metricSenders, f.name) { // PutMetricData has a namespace and no resources
@@ -79,7 +79,7 @@ func streamRights(c *config.Config, sources streams) (list []awsiam.PolicyStatem
 	for _, stream := range sources.list {
 		list = append(list,
 			allow([]string{"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"}, stream.arn),
-			// The action has no single stream as its resource.
+			// IAM has no single stream as the resource of ListStreams.
 			allow([]string{"dynamodb:ListStreams"}, jsii.String(*stream.tableARN+"/stream/*")))
 	}
 	list = append(list,

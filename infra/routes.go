@@ -27,8 +27,8 @@ var documents = []route{
 	{http.MethodGet, "/docs/{file+}", Query, httpapi.ForCallers},
 }
 
-// routes returns one route for each call in the functions' OpenAPI documents. The query function serves the health check,
-// which both have.
+// routes returns one route for each call in the OpenAPI documents of query and ingest. Both have the health check,
+// which query serves.
 func routes() []route {
 	list := slices.Concat(documents, functionRoutes(Query, query.Routes(nil)))
 	for _, r := range functionRoutes(Ingest, ingest.Routes(nil)) {

@@ -54,7 +54,7 @@ func newSchedules(s awscdk.Stack, c *config.Config, functions map[string]functio
 	}
 }
 
-// rate returns a schedule's rate in whole minutes: not more often than requested, and at most once a minute.
+// rate returns a schedule's rate expression for an interval, in minutes as [wholeMinutes] returns them.
 func rate(every time.Duration) string {
 	minutes := wholeMinutes(every)
 	if minutes == 1 {

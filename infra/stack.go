@@ -25,9 +25,9 @@ func addStack(scope constructs.Construct, c *config.Config, dist string) awscdk.
 		web = newAPI(s, c, functions)
 	}
 	newSchedules(s, c, functions)
-	topics := newTopics(s, c)
-	newAlarms(s, c, functions, mappings, web, topics)
-	newOutputs(s, c, tables, streams.failures, web, topics)
+	to := topics{page: newTopic(s, c, "page"), tell: newTopic(s, c, "tell")}
+	newAlarms(s, c, functions, mappings, web, to)
+	newOutputs(s, c, tables, streams.failures, web, to)
 	return s
 }
 
@@ -41,6 +41,7 @@ func tagsOf(c *config.Config) map[string]*string {
 	return tags
 }
 
+// newStack makes the empty stack. It warns if no address gets the alarms.
 func newStack(scope constructs.Construct, c *config.Config) awscdk.Stack {
 	tags := tagsOf(c)
 	s := awscdk.NewStack(scope, jsii.String(stackName(c)), &awscdk.StackProps{

@@ -16,8 +16,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// keyAlarms returns the alarms on keys. The alarm on hot keys has a series for each key: it notifies for each one and lists
-// them as contributors. Without metrics by key it counts hot keys. An attached deployment has no alarm on saturated keys.
+// keyAlarms returns the alarms on keys. The alarm on hot keys has a series for each key: it notifies for each key, and lists the
+// keys as contributors. Without metrics by key it counts hot keys. An attached deployment has no alarm on saturated keys.
 func keyAlarms(c *config.Config) []alarm {
 	next := "GET /v1/hot-keys says whether its shard count grew, and has advice."
 	where := " and at GET /v1/hot-keys"
@@ -111,8 +111,8 @@ func streamAlarms(c *config.Config, f function, mappings []readerMapping) []alar
 	return list
 }
 
-// fullAlarms returns the alarms on open stream shards, each of which needs a run of each reader at a window's end: on
-// their number against the concurrency, and against the setting that batching and the detector's writes follow from.
+// fullAlarms returns the alarms on the number of open stream shards. Each stream shard needs a run of each reader at a window's
+// end, so one alarm compares the number with the readers' concurrency. The other compares it with the setting streamShards.
 func fullAlarms(c *config.Config) []alarm {
 	open := total("open stream shards", 15, detectorMetrics(c, maximum, "StreamShards")...)
 	return []alarm{{
@@ -127,13 +127,13 @@ func fullAlarms(c *config.Config) []alarm {
 	}}
 }
 
-// leastWrites is a number of write units in 15 minutes. It is so high that not all of them are repeated puts, which cause no
-// stream records.
+// leastWrites is a number of write units in 15 minutes. It is so high that some must be of changed items: a put that
+// changes nothing causes no stream record.
 const leastWrites = 1000
 
-// silentAlarm returns the alarm on an aggregator that gets no events while the events table has writes. Rollups then stay
-// empty without an error: the mapping's filter, or the stream, is not as in the template. The items table's mapping has no
-// such alarm, because its filter discards most writes.
+// silentAlarm returns the alarm on an aggregator that gets no events while the events table has writes. Rollups then
+// stay empty without an error, since the mapping's filter or the stream differs from the template. The items table's
+// mapping has no such alarm, because its filter discards most writes.
 func silentAlarm(c *config.Config, reader string, mappings []readerMapping) alarm {
 	using := map[string]awscloudwatch.IMetric{"writes": withPeriod(15, tableMetric(c.Names().Events, "", "ConsumedWriteCapacityUnits"))}
 	for _, m := range mappings {
@@ -180,14 +180,6 @@ func conflicts(c *config.Config) (list []awscloudwatch.Metric) {
 	return list
 }
 
-// changeFailures returns the alarm on the detector's changes that failed.
-func changeFailures(c *config.Config) alarm {
-	return alarm{
-		name: "shard-change-failures", section: "shard-changes", cause: upkeep, metric: detectorTotal(c, sum, "ShardCountChangeFailures"), threshold: 1, periods: 5, datapoints: 3,
-		text: "Changes of shard counts fail. The log of hotkeys has the reason; hot keys stay hot until they succeed.",
-	}
-}
-
 // manyChanges is the number of changed shard counts in five minutes that has a cause worth knowing.
 const manyChanges = 50
 
@@ -200,7 +192,10 @@ func shardAlarms(s awscdk.Stack, c *config.Config, ingest function) []alarm {
 		name: "shard-changes", cause: upkeep, metric: changes, threshold: manyChanges, periods: 1,
 		text: fmt.Sprintf("Shard counts changed %d times or more in five minutes. hotshard shards list shows which keys; "+
 			"control=observe stops changes.", manyChanges),
-	}, changeFailures(c), {
+	}, {
+		name: "shard-change-failures", section: "shard-changes", cause: upkeep, metric: detectorTotal(c, sum, "ShardCountChangeFailures"), threshold: 1, periods: 5, datapoints: 3,
+		text: "Changes of shard counts fail. The log of hotkeys has the reason; hot keys stay hot until they succeed.",
+	}, {
 		name: "shard-map-full", section: "shard-changes", metric: full, threshold: 1, periods: 1,
 		text: fmt.Sprintf("A hot key did not grow, because %d keys have a shard count of their own. Delete keys that are no longer written.", shardmap.MaxKeys),
 	}, {

@@ -18,9 +18,9 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
 
-// mapped are the functions that read the streams, with the filters of a table's stream: nil for all records. A stream
-// shard allows two readers.
-var mapped = map[string]func(schema.StreamTable) []filter{
+// streamFilters has the functions that read the streams, each with the filters for a table's stream: nil for all
+// records. A stream shard allows two readers.
+var streamFilters = map[string]func(schema.StreamTable) []filter{
 	Hotkeys:    func(schema.StreamTable) []filter { return nil },
 	Aggregator: summarized,
 	Reader:     func(schema.StreamTable) []filter { return nil },
@@ -29,21 +29,21 @@ var mapped = map[string]func(schema.StreamTable) []filter{
 // summarized returns filters for a table's records that fold into summaries, and for stream markers. They also match a
 // board's settings, because the aggregator must know when a board keeps more entries.
 func summarized(table schema.StreamTable) (list []filter) {
-	all := filter{}
+	anySortKey := filter{}
 	for _, k := range schema.Summarized() {
 		switch traits := schema.TraitsOf(k); {
-		case traits.Table != table:
+		case traits.Table != table: // the kind's items are in another table
 		case traits.FoldedSK != "":
 			list = append(list, filter{[]string{traits.Prefix}, traits.FoldedSK})
 		default:
-			all.prefixes = append(all.prefixes, traits.Prefix)
+			anySortKey.prefixes = append(anySortKey.prefixes, traits.Prefix)
 		}
 	}
 	if table == schema.TraitsOf(schema.Board).Table {
-		all.prefixes = append(all.prefixes, schema.BoardPrefix)
+		anySortKey.prefixes = append(anySortKey.prefixes, schema.BoardPrefix)
 	}
-	if all.prefixes != nil {
-		list = append(list, all)
+	if anySortKey.prefixes != nil {
+		list = append(list, anySortKey)
 	}
 	return list
 }
@@ -51,15 +51,15 @@ func summarized(table schema.StreamTable) (list []filter) {
 // readers returns the names of the deployment's readers, which also run the scheduled tasks.
 func readers(c *config.Config) []string {
 	return slices.DeleteFunc(slices.Clone(deployedFunctions(c)), func(name string) bool {
-		_, reads := mapped[name]
+		_, reads := streamFilters[name]
 		return !reads
 	})
 }
 
 // filter matches records by the prefix of their partition key, and optionally by their sort key.
 type filter struct {
-	prefixes []string
-	sk       string
+	prefixes []string // a record needs one of them
+	sk       string   // "" for any sort key
 }
 
 // streams are the streams that the functions read.
@@ -102,7 +102,7 @@ func newFailures(s awscdk.Stack, c *config.Config) awss3.Bucket {
 			AbortIncompleteMultipartUploadAfter: awscdk.Duration_Days(jsii.Number(1)),
 		}},
 	})
-	bucket.Policy().ApplyRemovalPolicy(removal(c)) // a retained bucket still requires TLS
+	bucket.Policy().ApplyRemovalPolicy(removal(c)) // so that a retained bucket still requires TLS
 	return bucket
 }
 
@@ -122,7 +122,7 @@ const (
 
 // readerMapping is an event source mapping of one stream to one function.
 type readerMapping struct {
-	name      string // the function's name, for the events table with -events
+	name      string // the function's name, with -events for the events table
 	construct awslambda.CfnEventSourceMapping
 }
 
@@ -139,7 +139,7 @@ func newMappings(s awscdk.Stack, c *config.Config, sources streams, functions ma
 
 // windows are how a mapping groups records.
 type windows struct {
-	batch              int // records at most
+	batch              int // maximum number of records
 	batching, tumbling time.Duration
 }
 
@@ -155,6 +155,7 @@ func windowsOf(c *config.Config, function string, table schema.StreamTable) wind
 	return windows{batchSize, c.BatchingWindow(), plan.FoldsTumblingWindow}
 }
 
+// newMapping makes the event source mapping of one stream to one function. Records that the function discards go to failures.
 func newMapping(s awscdk.Stack, c *config.Config, from stream, failures awss3.Bucket, to function) readerMapping {
 	age, start := recordAge, "TRIM_HORIZON"
 	if to.name == Hotkeys {
@@ -163,14 +164,14 @@ func newMapping(s awscdk.Stack, c *config.Config, from stream, failures awss3.Bu
 	if c.Attached() {
 		start = "LATEST" // an existing table's older records are too old
 	}
-	group := windowsOf(c, to.name, from.tableKind)
+	grouping := windowsOf(c, to.name, from.tableKind)
 	props := &awslambda.CfnEventSourceMappingProps{
 		FunctionName:                   to.live.FunctionArn(),
 		EventSourceArn:                 from.arn,
 		StartingPosition:               &start,
-		BatchSize:                      jsii.Number(group.batch),
-		MaximumBatchingWindowInSeconds: jsii.Number(group.batching.Seconds()),
-		TumblingWindowInSeconds:        jsii.Number(group.tumbling.Seconds()),
+		BatchSize:                      jsii.Number(grouping.batch),
+		MaximumBatchingWindowInSeconds: jsii.Number(grouping.batching.Seconds()),
+		TumblingWindowInSeconds:        jsii.Number(grouping.tumbling.Seconds()),
 		ParallelizationFactor:          jsii.Number(1), // tumbling windows require 1
 		BisectBatchOnFunctionError:     true,
 		FunctionResponseTypes:          jsii.Strings("ReportBatchItemFailures"),
@@ -181,7 +182,7 @@ func newMapping(s awscdk.Stack, c *config.Config, from stream, failures awss3.Bu
 		},
 		MetricsConfig: awslambda.CfnEventSourceMapping_MetricsConfigProperty{Metrics: jsii.Strings("EventCount")},
 	}
-	if filters := mapped[to.name](from.tableKind); filters != nil {
+	if filters := streamFilters[to.name](from.tableKind); filters != nil {
 		var patterns []any
 		for _, f := range filters {
 			patterns = append(patterns, awslambda.CfnEventSourceMapping_FilterProperty{Pattern: jsii.String(f.pattern())})
@@ -195,6 +196,7 @@ func newMapping(s awscdk.Stack, c *config.Config, from stream, failures awss3.Bu
 	return readerMapping{name, awslambda.NewCfnEventSourceMapping(s, id(name, "mapping"), props)}
 }
 
+// pattern returns the filter as Lambda takes it, in JSON.
 func (f filter) pattern() string {
 	var prefixes []any
 	for _, prefix := range f.prefixes {

@@ -11,7 +11,8 @@ import (
 // watched is a table or an index whose throttles are watched.
 type watched struct{ name, table, index string }
 
-func watchedOf(c *config.Config) (list []watched) {
+// watchedTables returns the deployment's tables and indexes, and the table that it is attached to.
+func watchedTables(c *config.Config) (list []watched) {
 	if c.Attached() {
 		list = append(list, watched{source, c.SourceTable(), ""})
 	}
@@ -61,22 +62,22 @@ func (w watched) limitAdvice(attached bool) string {
 	return "the table has no limit of its own, so raise the account's quota."
 }
 
-// tableAlarms returns the alarms on throttles. More write shards help against hot partitions, but not against limits of the
-// table or the account, so these have separate alarms.
+// tableAlarms returns the alarms on throttles. More write shards help against hot partitions, but not against limits of
+// the table or the account, so these have separate alarms.
 func tableAlarms(c *config.Config) (list []alarm) {
-	for _, w := range watchedOf(c) {
-		of := "the table " + w.table
+	for _, w := range watchedTables(c) {
+		resource := "the table " + w.table
 		if w.index != "" {
-			of = "the index " + w.index + " of " + w.table
+			resource = "the index " + w.index + " of " + w.table
 		}
 		list = append(list, alarm{
 			name: w.name + "-hot-partition", section: "hot-partition", cause: partitions, threshold: 1, periods: 5, datapoints: 3,
 			metric: filled("throttled by key range", w.throttles(hotPartition)...),
-			text:   "A partition of " + of + " was over its limit for three of five minutes. " + w.hotPartitionAdvice(),
+			text:   "A partition of " + resource + " was over its limit for three of five minutes. " + w.hotPartitionAdvice(),
 		}, alarm{
 			name: w.name + "-limit", section: "table-limit", cause: limits, threshold: 1, periods: 5, datapoints: 3,
 			metric: filled("throttled by a limit", w.throttles("MaxOnDemandThroughput", "AccountLimit", "ProvisionedThroughput")...),
-			text:   "A limit of " + of + " or of the account was reached for three of five minutes. More write shards don't help: " + w.limitAdvice(c.Attached()),
+			text:   "A limit of " + resource + " or of the account was reached for three of five minutes. More write shards don't help: " + w.limitAdvice(c.Attached()),
 		})
 	}
 	return list

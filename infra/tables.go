@@ -66,7 +66,7 @@ func newTable(s awscdk.Stack, c *config.Config, t schema.Table) awsdynamodb.Tabl
 		indexes = append(indexes, index(c, i))
 	}
 	props.GlobalSecondaryIndexes = &indexes
-	var tags []*awscdk.CfnTag // CloudFormation may not give a replica those of the stack
+	var tags []*awscdk.CfnTag // CloudFormation may not give a replica the stack's tags
 	for _, key := range slices.Sorted(maps.Keys(tagsOf(c))) {
 		tags = append(tags, &awscdk.CfnTag{Key: &key, Value: tagsOf(c)[key]})
 	}
@@ -81,9 +81,9 @@ func newTable(s awscdk.Stack, c *config.Config, t schema.Table) awsdynamodb.Tabl
 // recoveryDays is the longest recovery period, which costs as much as a shorter one.
 const recoveryDays = 35
 
-// protected is the condition under which tables have deletion protection, and protection the parameter that turns it on.
-// `make deploy` sets the parameter after a deployment has succeeded; CloudFormation keeps it in later ones. A table that
-// is created with protection could not be deleted when the creation of the stack is rolled back.
+// protected is the condition under which tables have deletion protection, and protection the parameter that turns it
+// on. `make deploy` sets the parameter after a deployment has succeeded; CloudFormation keeps it in later deployments.
+// If a table were created with protection, it could not be deleted when the creation of the stack is rolled back.
 const (
 	protected  = "Protected"
 	protection = "DeletionProtection"
@@ -99,12 +99,13 @@ func newProtection(s awscdk.Stack) {
 	})
 }
 
+// protect gives a table deletion protection while the parameter protection is true.
 func protect(table awsdynamodb.TableV2) {
 	table.Node().DefaultChild().(awsdynamodb.CfnGlobalTable).AddPropertyOverride(
 		jsii.String("Replicas.0.DeletionProtectionEnabled"), map[string]any{"Fn::If": []any{protected, true, false}})
 }
 
-// index returns an index with the settings of indexes. Its throughput is bounded and billed separately.
+// index returns an index of a table. Its throughput is bounded and billed separately from the table's.
 func index(c *config.Config, i schema.Index) *awsdynamodb.GlobalSecondaryIndexPropsV2 {
 	reads, writes := c.IndexUnits()
 	props := &awsdynamodb.GlobalSecondaryIndexPropsV2{
@@ -117,7 +118,7 @@ func index(c *config.Config, i schema.Index) *awsdynamodb.GlobalSecondaryIndexPr
 	if provisioned(writes) {
 		props.ReadCapacity, props.WriteCapacity = scaled(reads), scaled(writes)
 	} else {
-		props.MaxReadRequestUnits, props.MaxWriteRequestUnits = unlessZero(reads.Max), unlessZero(writes.Max)
+		props.MaxReadRequestUnits, props.MaxWriteRequestUnits = nilIfZero(reads.Max), nilIfZero(writes.Max)
 	}
 	return props
 }
@@ -127,7 +128,7 @@ func billing(reads, writes config.Units) awsdynamodb.Billing {
 		return awsdynamodb.Billing_Provisioned(&awsdynamodb.ThroughputProps{ReadCapacity: scaled(reads), WriteCapacity: scaled(writes)})
 	}
 	return awsdynamodb.Billing_OnDemand(&awsdynamodb.MaxThroughputProps{
-		MaxReadRequestUnits: unlessZero(reads.Max), MaxWriteRequestUnits: unlessZero(writes.Max),
+		MaxReadRequestUnits: nilIfZero(reads.Max), MaxWriteRequestUnits: nilIfZero(writes.Max),
 	})
 }
 
@@ -152,16 +153,16 @@ func keyAttribute(name string) *awsdynamodb.Attribute {
 	return &awsdynamodb.Attribute{Name: jsii.String(name), Type: awsdynamodb.AttributeType_STRING}
 }
 
-// unlessZero returns nil for 0.
-func unlessZero(n int) *float64 {
+// nilIfZero returns a number for the CDK, or nil for 0.
+func nilIfZero(n int) *float64 {
 	if n == 0 {
 		return nil
 	}
 	return jsii.Number(n)
 }
 
-// removal returns what happens to tables and discarded records that are removed from the stack. They are deleted if the
-// deployment that created them is rolled back, so that the next one can create them again.
+// removal returns what happens to tables and the bucket of discarded records when they leave the stack. A rollback of
+// the deployment that created them always deletes them, so that the next deployment can create them again.
 func removal(c *config.Config) awscdk.RemovalPolicy {
 	if c.Removal == "destroy" {
 		return awscdk.RemovalPolicy_DESTROY

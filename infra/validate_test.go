@@ -21,8 +21,8 @@ func synthCommand(t *testing.T) string {
 	return path
 }
 
-// TestExtraValidation runs the CDK's validation on stacks that `make synth` does not have: an attached one, one with tokens
-// and removal, and one with provisioned capacity.
+// TestExtraValidation runs the CDK's validation on stacks that `make synth` does not have: an attached one, one with
+// tokens and removal, and one with provisioned capacity.
 func TestExtraValidation(t *testing.T) {
 	command := synthCommand(t)
 	for name, context := range map[string]map[string]any{

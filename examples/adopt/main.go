@@ -100,8 +100,8 @@ func adopt(ctx context.Context, client *dynamodb.Client) error {
 	return nil
 }
 
-// sell gives acme 4 write shards, as the grower does when its writes are throttled, and adds orders. It returns their sort
-// keys.
+// sell gives acme 4 write shards, as the grower does when its writes are throttled, and adds orders. It returns their
+// sort keys.
 func sell(ctx context.Context, client *dynamodb.Client, orders *shardedOrders) (sold []string, err error) {
 	changer := shardmap.NewChanger(client, orders.Table.Shards.(*shardmap.Map), shardmap.ChangerOptions{})
 	entry, err := changer.Pin(ctx, "acme", 4, shardmap.Note{By: "adopt"}, time.Now())

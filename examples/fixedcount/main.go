@@ -1,5 +1,5 @@
-// Command fixedcount gives a shard map to a table whose count was fixed: a Python program wrote it over 16 write shards. The
-// command raises the count to 32 while it writes and reads:
+// Command fixedcount gives a shard map to a table whose count was fixed: a Python program wrote it over 16 write
+// shards. The command raises the count to 32 while it writes and reads:
 //
 //	2 sensors have 2 readings each, written by Python over 16 write shards
 //	32 write shards from now on: sensor-1 stays on 13, sensor-0 goes from 1 to 17

@@ -15,6 +15,7 @@ import (
 // faults collects errors.
 type faults []error
 
+// check adds a fault of a setting unless ok. want describes the valid values.
 func (f *faults) check(ok bool, key string, value any, want string) {
 	if !ok {
 		f.add("%s is %v: want %s", key, value, want)
@@ -56,7 +57,7 @@ func checkFieldTags(s *Stack, f *faults) {
 	}
 }
 
-// tag matches a tag. AWS allows 50 on a resource; mostTags leaves some to AWS and others.
+// tag matches a tag. AWS allows 50 tags on a resource; mostTags leaves some to AWS and other tools.
 var tag = regexp.MustCompile(`^[\pL\pN _.:/+@-]{1,128}=[\pL\pN _.:/+@-]{0,256}$`)
 
 const mostTags = 40
@@ -111,8 +112,8 @@ func checkScopes(c *Stack, f *faults) {
 	}
 }
 
-// longestWindow is the period of alarms, so that each has the metrics of a window. A longer [Stack.RollupWindow] would
-// look like an aggregator that is behind.
+// longestWindow is the period of alarms, so that each period has the metrics of a window. With a longer
+// [Stack.RollupWindow] the aggregator would seem to be behind.
 const longestWindow = time.Minute
 
 func checkStream(c *Config, f *faults) {

@@ -34,7 +34,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/plan"
 )
 
-// Config is the validated settings of a deployment.
+// Config has the validated settings of a deployment.
 type Config struct {
 	Stack
 	Ingest     ingest.Settings
@@ -119,7 +119,7 @@ func Parse(context map[string]any) (*Config, error) {
 		if !isSetting(key) {
 			continue
 		}
-		value, err := text(context[key])
+		value, err := settingText(context[key])
 		if err == nil && !slices.ContainsFunc(known, func(k Key) bool { return k.Name == key }) {
 			err = errors.New("there is no such setting; docs/deploy.md lists them")
 		}
@@ -148,9 +148,9 @@ func isSetting(key string) bool {
 	return strings.Trim(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == ""
 }
 
-// text returns a value as the command line's -c has it. The value is from the command line or a JSON file. A list of strings
-// is joined by commas. Other lists, and an empty one, become JSON.
-func text(value any) (string, error) {
+// settingText returns a value of the command line or a JSON file as the command line's -c has it. It joins a list of
+// strings by commas. Other lists, and empty lists, become JSON.
+func settingText(value any) (string, error) {
 	switch v := value.(type) {
 	case string:
 		return v, nil
@@ -166,8 +166,8 @@ func text(value any) (string, error) {
 
 func joinList(list []any) (string, error) {
 	var texts []string
-	for _, one := range list {
-		if text, ok := one.(string); ok {
+	for _, element := range list {
+		if text, ok := element.(string); ok {
 			texts = append(texts, text)
 		}
 	}
@@ -178,8 +178,8 @@ func joinList(list []any) (string, error) {
 	return string(content), err
 }
 
-// firstFaults returns an error with the first fault of each setting, or nil without faults. Functions share settings, so a
-// fault may be repeated. A setting that can't be parsed is 0 in later checks, which may fail only for that.
+// firstFaults returns an error with the first fault of each setting, one a line, or nil without faults. Further faults
+// of a setting say nothing new: functions share settings, and later checks see a setting that can't be parsed as 0.
 func firstFaults(faults []error) error {
 	err := errors.Join(faults...)
 	if err == nil {

@@ -87,8 +87,8 @@ func (c *Config) TableVariable(table string) string {
 
 type validator interface{ Validate() error }
 
-// parseFunction parses the settings of one function, with computed values and the function's defaults. It stores them as
-// the function's environment.
+// parseFunction sets the settings of one function from computed values, the operator's settings, or else the function's
+// defaults. It stores them as the function's environment.
 func parseFunction[S validator](c *Config, name string, settings *S) error {
 	computed := c.computed()
 	set := map[string]string{}
@@ -109,7 +109,7 @@ func parseFunction[S validator](c *Config, name string, settings *S) error {
 	return withKeys((*settings).Validate())
 }
 
-// parse parses a struct by its tags. Its errors begin with the key.
+// parse sets a struct from values, by the struct's tags. The error of a value that can't be parsed begins with its key.
 func parse(settings any, values map[string]string) error {
 	err := env.ParseWithOptions(settings, env.Options{Environment: values, FuncMap: map[reflect.Type]env.ParserFunc{reflect.TypeFor[time.Duration](): display.ParseAny}})
 	if err == nil {
@@ -120,13 +120,13 @@ func parse(settings any, values map[string]string) error {
 		return err
 	}
 	var faults []error
-	for _, one := range all.Errors {
-		if p, ok := errors.AsType[env.ParseError](one); ok {
+	for _, fault := range all.Errors {
+		if p, ok := errors.AsType[env.ParseError](fault); ok {
 			field, _ := reflect.TypeOf(settings).Elem().FieldByName(p.Name)
 			name, _, _ := strings.Cut(field.Tag.Get("env"), ",")
-			one = fmt.Errorf("%s is %q: %w", keyOf(name), values[name], p.Err)
+			fault = fmt.Errorf("%s is %q: %w", keyOf(name), values[name], p.Err)
 		}
-		faults = append(faults, one)
+		faults = append(faults, fault)
 	}
 	return errors.Join(faults...)
 }

@@ -37,7 +37,7 @@ type Stack struct {
 	// Encryption selects the KMS key of the tables: DynamoDB's own (dynamodb), which is free, or the account's
 	// aws/dynamodb (account).
 	Encryption string `env:"encryption" envDefault:"dynamodb" oneOf:"dynamodb or account"`
-	// Billing of the items table, its indexes, the events table and the rollups table: ondemand, or provisioned with
+	// Billing of the items table, its indexes, the events table and the rollups table is ondemand, or provisioned with
 	// auto scaling. Other tables are on demand.
 	Billing string `env:"billing" envDefault:"ondemand" oneOf:"ondemand or provisioned"`
 	// PeakReads and PeakWrites are the highest expected load of all callers, in RCU/s and WCU/s. [Config.Units] derives
@@ -45,14 +45,14 @@ type Stack struct {
 	PeakReads  int `env:"peakReads" envDefault:"0" between:"0 to 10000000"`
 	PeakWrites int `env:"peakWrites" envDefault:"0" between:"0 to 10000000"`
 
-	// Readers are the functions that read the streams: two, or one that does the work of both, which leaves the second
-	// reader of each stream to a function of yours. RollupWindow has no effect then.
+	// Readers are the functions that read the streams: two, or one that does the work of both. With one reader, a
+	// function of yours can be the second reader of each stream, and RollupWindow has no effect.
 	Readers string `env:"readers" envDefault:"two" oneOf:"two or one"`
-	// StreamShards is the expected number of open stream shards, one for each partition: `hotshard plan` estimates it. It determines the
-	// other batching windows and the detector's Hold.
+	// StreamShards is the expected number of open stream shards, one for each partition. `hotshard plan` estimates the
+	// number. It determines the other batching windows and the detector's Hold.
 	StreamShards int `env:"streamShards" envDefault:"4" between:"1 to 1000000"`
-	// RollupWindow is how long a delivery of events to the aggregator waits for more, in whole seconds, 1s to 1m. A
-	// longer one makes rollups older and fewer folds.
+	// RollupWindow is how long a delivery of events to the aggregator waits for more events, in whole seconds, 1s to
+	// 1m. A longer window makes rollups older and folds fewer.
 	RollupWindow time.Duration `env:"rollupWindow" envDefault:"20s"`
 	// AccountConcurrency is the account's quota of Lambda's "Concurrent executions" in the Region, less what functions
 	// of others reserve; at least 10, which new accounts have. Each function's reservation follows from it.

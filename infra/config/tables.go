@@ -8,9 +8,9 @@ type Units struct {
 
 // The capacity of each table and index with a load. Callers may load one table only, so each has to take the whole peak.
 const (
-	maximum  = 2  // as a multiple of the peak: keys are distributed unevenly, and a score writes twice to its index
-	minimum  = 10 // in percent of the peak: auto scaling takes minutes to add the rest
-	utilized = 70 // percentage of the seed capacity that the peak uses
+	maxPerPeak      = 2  // keys are distributed unevenly, and a score writes twice to its index
+	minPeakPercent  = 10 // auto scaling takes minutes to add the rest
+	utilizedPercent = 70 // of the seed capacity, by the peak
 )
 
 // Units returns the units of a table, by its name, or zeros for a table that is always on demand without a maximum.
@@ -30,11 +30,12 @@ func (c *Config) IndexUnits() (reads, writes Units) {
 	return reads, writes
 }
 
+// units returns the capacity for a peak load; all zeros for an unknown peak, 0.
 func (c *Config) units(peak int) Units {
-	u := Units{Max: maximum * peak}
+	u := Units{Max: maxPerPeak * peak}
 	if c.Billing == "provisioned" {
-		u.Min = (minimum*peak + 99) / 100
-		u.Seed = (100*peak + utilized - 1) / utilized
+		u.Min = (minPeakPercent*peak + 99) / 100
+		u.Seed = (100*peak + utilizedPercent - 1) / utilizedPercent
 	}
 	return u
 }

@@ -48,16 +48,18 @@ func New(log *slog.Logger, routes ...Routes) http.Handler {
 	})
 }
 
-// serve calls the handler of a path. It responds to malformed queries, unknown paths and wrong methods.
+// serve calls the handler of a path and the request's method. It rejects malformed queries, unknown paths and other methods.
 func (a *API) serve(w http.ResponseWriter, r *http.Request, path string) {
 	methods := a.calls[path]
-	if fault := queryFault(r.URL.RawQuery); fault != nil {
+	handler := methods[r.Method]
+	switch fault := queryFault(r.URL.RawQuery); {
+	case fault != nil:
 		writeProblem(w, fault)
-	} else if handler := methods[r.Method]; handler != nil {
+	case handler != nil:
 		handler.ServeHTTP(w, r)
-	} else if methods == nil {
+	case methods == nil:
 		writeProblem(w, newProblem(http.StatusNotFound, "there is no "+cutEcho(path)))
-	} else {
+	default:
 		allow := strings.Join(slices.Sorted(maps.Keys(methods)), ", ")
 		w.Header().Set("Allow", allow)
 		writeProblem(w, newProblem(http.StatusMethodNotAllowed, cutEcho(path)+" takes "+allow))
@@ -78,9 +80,9 @@ func registerAll(api *API, routes []Routes) {
 	}
 }
 
-// setFramework sets package variables of the framework, for which it has no options. With them, error responses are
-// bounded, validation is case-sensitive, null is not a list, and large bounds are shown without an exponent. Requests
-// read these variables, so they are set once.
+// setFramework sets package variables of the framework, since it has no such options: error responses are bounded,
+// validation is case-sensitive, null is not a list, and large bounds are shown without an exponent. Requests read the
+// variables, so they are set once.
 var setFramework = sync.OnceFunc(func() {
 	huma.NewError, huma.NewErrorWithContext = newProblem, newProblemFor
 	huma.ValidateStrictCasing, huma.DefaultArrayNullable = true, false
@@ -113,8 +115,8 @@ func schemaName(t reflect.Type, hint string) string {
 	return cmp.Or(longNames[name], name)
 }
 
-// Audience is who a call is for. A deployment may allow the calls for operators to fewer people; the OpenAPI document
-// marks them with the tag OperatorsTag.
+// Audience is who a call is for. A deployment may allow operators' calls to fewer people. The OpenAPI document marks
+// these calls with the tag OperatorsTag.
 type Audience bool
 
 // The audiences.
@@ -145,26 +147,16 @@ func Operation(who Audience, method, path, id, summary, description string) huma
 	return op
 }
 
-// Register adds a call; [Problem] makes responses of its errors. The call's handler is created at its first request, so
+// Register adds a call. [Problem] converts the call's errors to responses. The handler is created at the first request, so
 // that a container starts sooner. A call that can't be registered panics then; TestTheDocument creates all handlers.
 func Register[I, O any](api *API, op huma.Operation, call func(context.Context, *I) (*O, error)) {
-	addTo := func(to huma.API) {
-		op.Metadata = map[string]any{schemas: to.OpenAPI().Components.Schemas}
-		huma.Register(to, op, func(ctx context.Context, in *I) (*O, error) {
-			out, err := call(ctx, in)
-			if err != nil {
-				return nil, Problem(ctx, err, Detail(err))
-			}
-			return out, nil
-		})
-	}
 	if api.described != nil {
-		addTo(api.described)
+		addTo(api.described, op, call)
 		return
 	}
 	handler := sync.OnceValue(func() http.Handler {
 		mux := new(oneCall)
-		addTo(newAPI(mux))
+		addTo(newAPI(mux), op, call)
 		return mux
 	})
 	methods := api.calls[op.Path]
@@ -176,6 +168,17 @@ func Register[I, O any](api *API, op huma.Operation, call func(context.Context, 
 	if op.Method == http.MethodGet {
 		methods[http.MethodHead] = methods[http.MethodGet]
 	}
+}
+
+func addTo[I, O any](to huma.API, op huma.Operation, call func(context.Context, *I) (*O, error)) {
+	op.Metadata = map[string]any{schemas: to.OpenAPI().Components.Schemas}
+	huma.Register(to, op, func(ctx context.Context, in *I) (*O, error) {
+		out, err := call(ctx, in)
+		if err != nil {
+			return nil, Problem(ctx, err, Detail(err))
+		}
+		return out, nil
+	})
 }
 
 // oneCall is a mux for one call.
@@ -196,4 +199,19 @@ func recoverPanic(w http.ResponseWriter, r *http.Request) {
 		loggerOf(r.Context()).Error("panic", "fault", fault, "stack", string(debug.Stack()))
 		writeProblem(w, internalError(r.Context()))
 	}
+}
+
+type healthOutput struct {
+	Body struct {
+		Status string `json:"status" enum:"ok" doc:"It answers"`
+	}
+}
+
+func registerHealth(api *API) {
+	Register(api, Operation(ForCallers, http.MethodGet, "/healthz", "health", "Is the function up?", "Answers without a look at DynamoDB."),
+		func(context.Context, *struct{}) (*healthOutput, error) {
+			out := &healthOutput{}
+			out.Body.Status = "ok"
+			return out, nil
+		})
 }

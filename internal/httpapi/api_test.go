@@ -15,8 +15,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// TestFirstRequestsAtOnce checks concurrent first requests of each call, which make the handlers. A wrong method is a 405 in
-// problem JSON that names the allowed ones.
+// TestFirstRequestsAtOnce checks concurrent first requests of each call, which make the handlers. A wrong method is a
+// 405 in problem JSON that names the allowed ones.
 func TestFirstRequestsAtOnce(t *testing.T) {
 	handler, _ := things(&bytes.Buffer{})
 	var group sync.WaitGroup

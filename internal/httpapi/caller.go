@@ -31,7 +31,7 @@ func callerOf(authorizer *events.APIGatewayV2HTTPRequestContextAuthorizerDescrip
 	switch {
 	case authorizer == nil:
 		return ""
-	case authorizer.IAM != nil && authorizer.IAM.CognitoIdentity.IdentityID != "": // many identities share a role
+	case authorizer.IAM != nil && authorizer.IAM.CognitoIdentity.IdentityID != "": // many Cognito identities share a role
 		return joinLines("cognito", authorizer.IAM.CognitoIdentity.IdentityID)
 	case authorizer.IAM != nil:
 		return joinLines("iam", cmp.Or(roleARN(authorizer.IAM.UserARN), roleID(authorizer.IAM.CallerID), authorizer.IAM.AccountID))
@@ -60,13 +60,13 @@ func joinLines(parts ...string) string {
 // roleARN returns arn:aws:sts::123456789012:assumed-role/ROLE/SESSION without the session, whose name each process may
 // choose. It returns other ARNs unchanged.
 func roleARN(arn string) string {
-	const role = ":assumed-role/"
-	at := strings.Index(arn, role)
-	if at < 0 {
+	const prefix = ":assumed-role/"
+	account, roleAndSession, assumed := strings.Cut(arn, prefix)
+	if !assumed {
 		return arn
 	}
-	name, _, _ := strings.Cut(arn[at+len(role):], "/")
-	return arn[:at+len(role)] + name
+	role, _, _ := strings.Cut(roleAndSession, "/")
+	return account + prefix + role
 }
 
 // roleID returns ROLEID:SESSION without the session.

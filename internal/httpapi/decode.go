@@ -16,22 +16,22 @@ import (
 // schemas is the key of a registry of schemas in an operation's metadata.
 const schemas = "schemas"
 
-// Decode parses a request's body into a value. It returns all faults that the operation's schema finds, or else the
-// first value that its Go type rejects. A resolver of the call's input calls it.
+// Decode parses a request's body into a value. It returns all faults that the operation's schema finds, or else a fault
+// for the first value that its Go type rejects. It returns a single fault, with status 400, if the body is not JSON.
 func Decode(ctx huma.Context, text []byte, into any) []error {
 	var tree any
 	syntaxFault := unmarshal(text, &tree, nil)
-	typeFault := unmarshal(text, into, tree) // after a syntax fault too: resolvers validate the names before the fault
+	typeFault := unmarshal(text, into, tree) // even after a syntax fault: resolvers validate the names that precede it
 	if syntaxFault != nil {
 		return []error{malformed{syntaxFault}}
 	}
 	op := ctx.Operation()
-	at, found := huma.NewPathBuffer([]byte("body"), len("body")), &huma.ValidateResult{}
-	huma.Validate(op.Metadata[schemas].(huma.Registry), op.RequestBody.Content[jsonType].Schema, at, huma.ModeWriteToServer, tree, found)
-	if typeFault != nil && found.Errors == nil {
+	path, result := huma.NewPathBuffer([]byte("body"), len("body")), &huma.ValidateResult{}
+	huma.Validate(op.Metadata[schemas].(huma.Registry), op.RequestBody.Content[jsonType].Schema, path, huma.ModeWriteToServer, tree, result)
+	if typeFault != nil && result.Errors == nil {
 		return []error{typeFault}
 	}
-	return found.Errors
+	return result.Errors
 }
 
 // malformed is the fault of a body that is not JSON.
@@ -44,8 +44,8 @@ type detail = huma.ErrorDetail
 func (malformed) GetStatus() int { return http.StatusBadRequest }
 
 // unmarshal parses JSON strictly. Invalid UTF-8, lone surrogates and repeated names are faults, so that two different
-// texts are never the same name. tree, which may be nil, is the same JSON parsed; a fault of type has its
-// value from tree if the error lacks it.
+// texts are never the same name. tree is the same JSON parsed, or nil. A fault of type shows its value from tree if the
+// error lacks the value.
 func unmarshal(text []byte, into, tree any) *huma.ErrorDetail {
 	err := json.Unmarshal(text, into, acceptWholeNumbers)
 	if e, ok := errors.AsType[*json.SemanticError](err); ok {
@@ -78,8 +78,9 @@ func (t callerText) Error() string { return string(t) }
 
 const errNotWhole callerText = "it must be a whole number of at most 64 bits"
 
+// readWhole reads a whole number. It returns errors.ErrUnsupported for a value that is no number: the parser reads it.
 func readWhole(decoder *jsontext.Decoder, into *int64) error {
-	if decoder.PeekKind() != '0' { // no number: left to the default
+	if decoder.PeekKind() != '0' { // the kind of all numbers
 		return errors.ErrUnsupported
 	}
 	text, err := decoder.ReadValue()
@@ -163,13 +164,13 @@ func valueAtPointer(tree any, pointer jsontext.Pointer) any {
 
 // location returns a JSON pointer in the form of validation errors: /events/0/time is body.events[0].time.
 func location(pointer jsontext.Pointer) string {
-	at := "body"
+	path := "body"
 	for token := range pointer.Tokens() {
 		if _, err := strconv.Atoi(token); err == nil {
-			at += "[" + token + "]"
+			path += "[" + token + "]"
 		} else {
-			at += "." + token
+			path += "." + token
 		}
 	}
-	return at
+	return path
 }

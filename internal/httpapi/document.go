@@ -73,7 +73,7 @@ func ParseDocument(text []byte) (Document, error) {
 	return av.Value, nil
 }
 
-// convert returns a JSON value as DynamoDB stores it. depth is the number of levels that may still be nested.
+// convert returns a JSON value as DynamoDB stores it, or an error with its path. It may have depth levels.
 func convert(value any, path string, depth int) (types.AttributeValue, error) {
 	switch v := value.(type) {
 	case nil:
@@ -127,8 +127,8 @@ func convertObject(object map[string]any, path string, depth int) (*types.Attrib
 	return &types.AttributeValueMemberM{Value: out}, nil
 }
 
-// plainZero returns 0 for any form of zero, and other numbers as they are. JSON allows zeros with exponents of any
-// length, which readers of items then need not parse.
+// plainZero returns "0" for any form of zero, and other numbers unchanged. So readers of items need not parse a zero
+// with a long exponent, which JSON allows.
 func plainZero(number string) string {
 	mantissa, _, _ := strings.Cut(strings.ToLower(number), "e")
 	if strings.Trim(mantissa, "-0.") == "" {
@@ -140,9 +140,9 @@ func plainZero(number string) string {
 // Bounds of DynamoDB's numbers.
 const (
 	maxDigits           = 38
-	maxDocumentExponent = 125  // of the first digit
-	minExponent         = -130 // of the first digit
-	maxLength           = 512  // bounds the text, and so excludes exponents of many digits
+	maxDocumentExponent = 125  // of ten, for the first digit
+	minExponent         = -130 // of ten, for the first digit
+	maxLength           = 512  // of a number's text; excludes exponents of many digits
 )
 
 // numberFault returns why DynamoDB can't store a JSON number, or "" if it can.
@@ -155,9 +155,9 @@ func numberFault(number string) string {
 	}
 	n, ok := decimal.Parse(number) // fails only for exponents beyond 1,000
 	digits, power, _ := n.Parts()
-	first := power + len(digits) - 1
+	exponent := power + len(digits) - 1 // of the first digit
 	switch {
-	case !ok || first > maxDocumentExponent || first < minExponent:
+	case !ok || exponent > maxDocumentExponent || exponent < minExponent:
 		return "the number is outside 1e-130 to 1e126"
 	case len(digits) > maxDigits:
 		return fmt.Sprintf("the number has more than %d digits", maxDigits)
@@ -165,7 +165,7 @@ func numberFault(number string) string {
 	return ""
 }
 
-// FormatDocument returns the document's JSON text, with its names sorted.
+// FormatDocument returns the document's JSON text, with sorted names. It returns an error for sets and binary values.
 func FormatDocument(object Document) ([]byte, error) {
 	return jsonv2.Marshal(object, jsonv2.Deterministic(true), attributeValues)
 }

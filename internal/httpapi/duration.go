@@ -39,7 +39,7 @@ func (d Duration) MarshalText() ([]byte, error) {
 	return []byte(display.Duration(d.Duration).String()), nil
 }
 
-// Within returns why the duration is not a multiple of step from least to most, both included, or "" if it is.
+// Within returns what the duration must be, or "" if it is a multiple of step from least to most, both included.
 func (d Duration) Within(least, most, step time.Duration) string {
 	switch {
 	case d.Duration < least || d.Duration > most:
@@ -56,8 +56,8 @@ type DurationText string
 // Schema describes the duration in the OpenAPI document.
 func (DurationText) Schema(r huma.Registry) *huma.Schema { return Duration{}.Schema(r) }
 
-// Within returns the duration, and why it is malformed or not within the bounds of [Duration.Within], or "" if it is
-// valid.
+// Within returns the duration, and "" if it is valid. Otherwise it returns what the text must be: a duration that fits
+// [Duration.Within].
 func (t DurationText) Within(least, most, step time.Duration) (time.Duration, string) {
 	var d Duration
 	if err := d.UnmarshalText([]byte(t)); err != nil {

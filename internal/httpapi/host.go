@@ -11,16 +11,16 @@ import (
 // a loopback name or address, or the address's own host. This rejects pages of web sites whose DNS names point to this
 // machine. A server that listens on all addresses (0.0.0.0, :: or none) accepts any name.
 func ForHostsOf(listen string, next http.Handler) http.Handler {
-	own, _, err := net.SplitHostPort(listen)
+	ownHost, _, err := net.SplitHostPort(listen)
 	if err != nil {
-		own = listen
+		ownHost = listen
 	}
-	address, _ := netip.ParseAddr(own) // the zero Addr for a name
-	if own == "" || address.IsUnspecified() {
+	address, _ := netip.ParseAddr(ownHost) // the zero Addr for a name
+	if ownHost == "" || address.IsUnspecified() {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if host := hostOf(r.Host); !IsLoopback(host) && !strings.EqualFold(host, own) {
+		if host := hostOf(r.Host); !IsLoopback(host) && !strings.EqualFold(host, ownHost) {
 			writeProblem(w, newProblem(http.StatusMisdirectedRequest, "this server does not have the name "+cutEcho(host)+": use the address that it listens on"))
 			return
 		}
@@ -28,8 +28,8 @@ func ForHostsOf(listen string, next http.Handler) http.Handler {
 	})
 }
 
-// SameOrigin returns a handler that rejects, with a 403, requests by which a page of another web site would change
-// something. Programs are not restricted: browsers name a page's origin, programs don't.
+// SameOrigin returns a handler that rejects writes by pages of other web sites with a 403. It does not restrict
+// programs: browsers name a page's origin, programs don't.
 func SameOrigin(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

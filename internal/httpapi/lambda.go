@@ -29,8 +29,8 @@ func Lambda(handler http.Handler) func(context.Context, events.APIGatewayV2HTTPR
 	}
 }
 
-// requestOf returns the HTTP request of an event. Caller returns its caller. The error is for events of another kind
-// and for bodies that aren't base64.
+// requestOf returns the HTTP request of an event. [Caller] returns its caller. An event of another kind is an error,
+// and so is a body that isn't base64.
 func requestOf(ctx context.Context, event events.APIGatewayV2HTTPRequest) (*http.Request, error) {
 	gateway := event.RequestContext
 	if gateway.HTTP.Method == "" {

@@ -18,8 +18,8 @@ import (
 // retryAfter is the Retry-After of 429 and 503 responses, in seconds.
 const retryAfter = "1"
 
-// Problem returns the error response for an error of a service, with this detail and a status by the error's kind. It
-// returns nil and error responses unchanged.
+// Problem returns the error response for an error of a service. The error's kind decides the status; callers see
+// detail, except with status 500. Problem returns nil and error responses unchanged.
 func Problem(ctx context.Context, err error, detail string) error {
 	if _, ok := errors.AsType[huma.StatusError](err); ok || err == nil {
 		return err
@@ -68,8 +68,8 @@ func Absent(format string, values ...any) error {
 // invalidDetail is the detail of each 422, including the framework's.
 const invalidDetail = "validation failed"
 
-// unreadable returns the error response for an item that hotshard did not write. A read without it would be incomplete,
-// and only its owner can repair or delete it.
+// unreadable returns the error response for an item that hotshard can't read. A response without the item would be
+// incomplete.
 func unreadable(ctx context.Context, e *shard.ItemError) huma.StatusError {
 	return newProblem(http.StatusInternalServerError, fmt.Sprintf(
 		"the item with the sort key %q in the table can't be read: repair or delete it there; the request's id is %s", cutTo(e.SK, maxPlace), RequestID(ctx)))

@@ -31,11 +31,11 @@ func withRequestID(w http.ResponseWriter, r *http.Request, log *slog.Logger, pat
 		id = lc.AwsRequestID
 	}
 	w.Header().Set("X-Request-Id", id)
-	known := request{id, log.With("request_id", id, "method", r.Method, "route", path)}
-	if id, ok := r.Context().Value(gatewayKey{}).(string); ok {
-		known.log = known.log.With("api_request_id", id)
+	log = log.With("request_id", id, "method", r.Method, "route", path)
+	if gatewayID, ok := r.Context().Value(gatewayKey{}).(string); ok {
+		log = log.With("api_request_id", gatewayID)
 	}
-	return r.WithContext(context.WithValue(r.Context(), requestKey{}, known))
+	return r.WithContext(context.WithValue(r.Context(), requestKey{}, request{id, log}))
 }
 
 // queryFault returns the error response for a malformed query string; nil if it is valid. The framework would silently
@@ -48,8 +48,8 @@ func queryFault(query string) huma.StatusError {
 	return nil
 }
 
-// signature is the prefix of a signed URL's parameters, which are for API Gateway.
-const signature = "X-Amz-"
+// signaturePrefix begins the names of a signed URL's parameters, which are for API Gateway.
+const signaturePrefix = "X-Amz-"
 
 // rejectUnknownParameters rejects requests with unknown query parameters, or with repeated ones that are not lists.
 func rejectUnknownParameters(api huma.API) func(huma.Context, func(huma.Context)) {
@@ -71,7 +71,7 @@ func rejectUnknownParameters(api huma.API) func(huma.Context, func(huma.Context)
 
 // parameterFault returns why a query parameter is rejected, or "" if it is valid.
 func parameterFault(op *huma.Operation, name string, values []string) string {
-	if strings.HasPrefix(name, signature) {
+	if strings.HasPrefix(name, signaturePrefix) {
 		return ""
 	}
 	for _, p := range op.Parameters {
@@ -88,12 +88,13 @@ func parameterFault(op *huma.Operation, name string, values []string) string {
 	return "there is no such parameter"
 }
 
-// RequestID returns the id in the request's log lines.
+// RequestID returns the id in the request's log lines, or "" for a context without a request.
 func RequestID(ctx context.Context) string {
 	known, _ := ctx.Value(requestKey{}).(request)
 	return known.id
 }
 
+// loggerOf returns the request's logger, or the default logger for a context without a request.
 func loggerOf(ctx context.Context) *slog.Logger {
 	if known, ok := ctx.Value(requestKey{}).(request); ok {
 		return known.log

@@ -64,9 +64,9 @@ func ShowShards(key schema.BaseKey, entry shardmap.Entry) ShardCount {
 	return shown
 }
 
-// EffectiveTime returns when a change of an entry's history takes effect. For kinds whose write shards depend on time, that
-// is the change's At, some seconds or minutes after the change was made. For other kinds it is the time at which the change
-// was made, or At if the change's note is missing.
+// EffectiveTime returns when a change of an entry's history takes effect. For kinds whose write shards depend on time,
+// that is the change's At, some seconds or minutes after the change was made. For other kinds it is the time at which
+// the change was made, or At if the change's note is missing.
 func EffectiveTime(kind schema.Kind, entry shardmap.Entry, change shard.Change) time.Time {
 	made := entry.Notes[change.At.UnixMilli()].Made
 	if schema.TraitsOf(kind).Placement == schema.TimedPlacement || made.IsZero() {

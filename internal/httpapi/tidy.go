@@ -28,11 +28,12 @@ const (
 
 func cutEcho(text string) string { return cutTo(text, maxEcho) }
 
-func cutTo(text string, most int) string {
-	if len(text) <= most {
+// cutTo returns a text of up to limit bytes unchanged, and the beginning of a longer text.
+func cutTo(text string, limit int) string {
+	if len(text) <= limit {
 		return text
 	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
+	return strings.ToValidUTF8(text[:limit], "") + "…"
 }
 
 // newProblem returns an error response. All responses are made here, also the framework's: see setFramework.
@@ -40,8 +41,8 @@ func newProblem(status int, detail string, errs ...error) huma.StatusError {
 	return &huma.ErrorModel{Status: status, Title: http.StatusText(status), Detail: cutTo(detail, maxDetail), Errors: firstFaults(errs)}
 }
 
-// newProblemFor is newProblem for a request that the framework rejects. It makes the framework's 500 for an incomplete body
-// a 400.
+// newProblemFor is newProblem for a request that the framework rejects. It makes the framework's 500 for an incomplete
+// body a 400.
 func newProblemFor(_ huma.Context, status int, detail string, errs ...error) huma.StatusError {
 	if status == http.StatusInternalServerError && detail == unreadBody {
 		status, detail = http.StatusBadRequest, "the body can't be read to its end"
@@ -53,7 +54,7 @@ func newProblemFor(_ huma.Context, status int, detail string, errs ...error) hum
 // unreadBody is the framework's message for an incomplete body.
 const unreadBody = "cannot read request body"
 
-// firstFaults returns as many faults as fit into a response, and one with the number of those that it omitted.
+// firstFaults returns as many faults as fit into a response. If it omits some, a last fault has their number.
 func firstFaults(errs []error) []*huma.ErrorDetail {
 	var list []*huma.ErrorDetail
 	left := maxFaultsSize
@@ -62,8 +63,8 @@ func firstFaults(errs []error) []*huma.ErrorDetail {
 		weight, weightErr := WeightOf(fault)
 		left -= weight
 		if i == maxFaults || left < 0 || weightErr != nil {
-			section, _, _ := strings.Cut(fault.Location, ".")
-			return append(list, &huma.ErrorDetail{Location: section, Message: fmt.Sprintf("and %d more faults", len(errs)-i), Value: len(errs) - i})
+			part, _, _ := strings.Cut(fault.Location, ".") // of the request, such as body
+			return append(list, &huma.ErrorDetail{Location: part, Message: fmt.Sprintf("and %d more faults", len(errs)-i), Value: len(errs) - i})
 		}
 		list = append(list, fault)
 	}
@@ -78,8 +79,8 @@ func shownFault(err error) *huma.ErrorDetail {
 		return &huma.ErrorDetail{Message: cutTo(err.Error(), maxDetail)}
 	}
 	fault := *detailed.ErrorDetail()
-	isAboutValue := strings.HasPrefix(fault.Message, "expected ") // a nil value is a JSON null then
-	if fault.Value != nil || isAboutValue {
+	rejectsValue := strings.HasPrefix(fault.Message, "expected ") // so that a nil value is a JSON null
+	if fault.Value != nil || rejectsValue {
 		fault.Value = shownValue(valueAt(&fault))
 	}
 	fault.Location = strings.Replace(cutTo(fault.Location, maxPlace), ",explode", "", 1)   // the framework's tag

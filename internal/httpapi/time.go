@@ -34,7 +34,7 @@ const (
 // timeForm matches RFC 3339. The standard library also accepts malformed times.
 var timeForm = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`)
 
-// UnmarshalText parses a time.
+// UnmarshalText parses a time of RFC 3339, in the years 0000 to 9999 in UTC. Callers may see its errors.
 func (t *Time) UnmarshalText(text []byte) error {
 	text = bytes.ToUpper(text)
 	if !timeForm.Match(text) {

@@ -7,8 +7,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// MaxAnswer bounds the weight of a response's items, in bytes. Lambda allows 6,291,556 bytes; the rest is for headers and
-// the last item.
+// MaxAnswer bounds the [Weight] of a response's items, in bytes. Lambda allows 6,291,556 bytes; the rest is for headers
+// and the last item.
 const MaxAnswer = 5_000_000
 
 // Weight returns an upper bound of the bytes that a JSON text takes in Lambda's response, which contains it as a JSON
@@ -31,7 +31,7 @@ func Weight(text []byte) int {
 // lineEnd is the UTF-8 prefix of U+2028 and U+2029.
 var lineEnd = []byte{0xE2, 0x80}
 
-// WeightOf returns the weight of a value's JSON.
+// WeightOf returns the [Weight] of a value's JSON. It returns an error if the value has no JSON.
 func WeightOf(value any) (int, error) {
 	var text bytes.Buffer
 	if err := huma.DefaultJSONFormat.Marshal(&text, value); err != nil {

@@ -34,7 +34,7 @@ func (s *Service) putBoard(ctx context.Context, in *boardInput) (*boardOutput, e
 	return &boardOutput{set}, err
 }
 
-// configure replaces a board's settings, and returns them with the defaults.
+// configure replaces a board's settings, and returns all settings, with the defaults of omitted ones.
 func (s *Service) configure(ctx context.Context, in board) (answer boardAnswer, err error) {
 	name := string(in.Board)
 	err = s.boards.Configure(ctx, name, boards.Settings{Mode: in.Mode, Size: in.Size, Periods: in.Periods})

@@ -84,22 +84,22 @@ func sumByCounter(increments []increment) ([]total, error) {
 	var faults []error
 	index := make(map[httpapi.Name]int, len(increments))
 	for i, inc := range increments {
-		at, known := index[inc.Counter]
+		t, known := index[inc.Counter]
 		if !known {
-			at = len(totals)
-			index[inc.Counter] = at
+			t = len(totals)
+			index[inc.Counter] = t
 			totals = append(totals, total{counter: inc.Counter})
 		}
-		before := totals[at].delta
+		before := totals[t].delta
 		sum := before + inc.Delta
-		overflow := (sum > before) != (inc.Delta > 0)
+		overflow := (sum > before) != (inc.Delta > 0) // the sum has wrapped around
 		switch {
 		case inc.Delta == 0:
 			faults = append(faults, deltaFault(i, inc, "it must not be 0"))
 		case overflow:
 			faults = append(faults, deltaFault(i, inc, "the counter's increments add up to more than 64 bits"))
 		}
-		totals[at].delta = sum
+		totals[t].delta = sum
 	}
 	if len(faults) > 0 {
 		return nil, httpapi.Invalid(faults...)
@@ -111,8 +111,8 @@ func deltaFault(i int, inc increment, message string) error {
 	return &huma.ErrorDetail{Location: fmt.Sprintf("body.increments[%d].delta", i), Message: message, Value: inc.Delta}
 }
 
-// addTotals adds the totals concurrently, and returns the error of each counter, nil if it was written. An update that
-// can't start by [dynamo.StartBy] has ErrThrottled.
+// addTotals adds the totals concurrently, and returns each counter's error, nil if it was written. An update that can't
+// start by [dynamo.StartBy] is not made; its error is ErrThrottled.
 func (s *Service) addTotals(ctx context.Context, totals []total, now time.Time) map[httpapi.Name]error {
 	errs, startBy := make([]error, len(totals)), dynamo.StartBy(ctx)
 	var group errgroup.Group
@@ -144,10 +144,10 @@ func (s *Service) addOnce(ctx context.Context, in *countersInput, totals []total
 		return nil, tooManyKeyed(n, "increments")
 	}
 	answer, err := applyOnce(ctx, s, &in.CallKey, now, func(ctx context.Context) (list []shardmap.Write, answer countersAnswer, err error) {
-		at := s.now() // the time of this attempt: see AddTransact
+		attempted := s.now() // AddTransact wants the time of this attempt
 		for _, t := range totals {
 			if t.delta != 0 {
-				list = append(list, s.counter.AddTransact(ctx, string(t.counter), t.delta, at))
+				list = append(list, s.counter.AddTransact(ctx, string(t.counter), t.delta, attempted))
 			}
 		}
 		return list, answerOfIncrements(in.Body.Increments, nil), nil

@@ -40,6 +40,7 @@ type eventsAnswer struct {
 
 type eventsOutput struct{ Body eventsAnswer }
 
+// putEvents writes the events. Each has its own outcome, except in a keyed call.
 func (s *Service) putEvents(ctx context.Context, in *eventsInput) (*eventsOutput, error) {
 	now := s.now()
 	events, err := parseEvents(in.Body.Events, now, s.changer.Options().EventAhead)
@@ -103,7 +104,7 @@ func itemsSize(list []events.Event) int {
 	return size
 }
 
-// lastOfEach returns the last event of each entity, id and time: a transaction allows one action for each item.
+// lastOfEach returns the last event of each entity, id and time, since a transaction allows one action for each item.
 func lastOfEach(list []events.Event) []events.Event {
 	type identity struct {
 		entity, id string
@@ -113,8 +114,8 @@ func lastOfEach(list []events.Event) []events.Event {
 	index := map[identity]int{}
 	for _, ev := range list {
 		key := identity{ev.Entity, ev.ID, ev.Time.UnixMilli()}
-		if at, again := index[key]; again {
-			kept[at] = ev
+		if earlier, repeated := index[key]; repeated {
+			kept[earlier] = ev
 			continue
 		}
 		index[key] = len(kept)

@@ -16,8 +16,8 @@ import (
 
 var epoch = time.Unix(0, 0)
 
-// parse returns the event with its id, time and data. The time may be up to ahead later than now. The fault's location
-// is relative to the event.
+// parse returns the event with its id, time and data, or the fault of an invalid field. The time may be up to ahead
+// later than now. The fault's location is relative to the event.
 func (e newEvent) parse(now time.Time, ahead time.Duration) (events.Event, *huma.ErrorDetail) {
 	out := events.Event{Entity: string(e.Entity), ID: string(e.ID), New: e.ID == ""}
 	t, fault := e.timeOrNow(now)
@@ -45,7 +45,7 @@ func (e newEvent) timeField() string {
 	return "time"
 }
 
-// timeOrNow returns the given time, else the time in the id, else now.
+// timeOrNow returns the event's time, or else the time in its id. It returns now if the event has neither.
 func (e newEvent) timeOrNow(now time.Time) (time.Time, *huma.ErrorDetail) {
 	if e.Time != nil {
 		return e.Time.Time, nil
@@ -63,7 +63,7 @@ func (e newEvent) timeOrNow(now time.Time) (time.Time, *huma.ErrorDetail) {
 // maxData bounds the bytes of an item's data, so that its keys fit, too.
 const maxData = dynamo.MaxItem - 4*1024
 
-// parseData parses the JSON of an item's data. The fault's location begins with data.
+// parseData parses the JSON of an item's data; nil for none. The fault's location begins with data.
 func parseData(text json.RawMessage) (httpapi.Document, *huma.ErrorDetail) {
 	if len(text) == 0 || string(text) == "null" {
 		return nil, nil
@@ -71,11 +71,11 @@ func parseData(text json.RawMessage) (httpapi.Document, *huma.ErrorDetail) {
 	data, err := httpapi.ParseDocument(text)
 	if err != nil {
 		e, _ := errors.AsType[*httpapi.DocumentError](err) // as all errors of ParseDocument
-		at := "data"
+		location := "data"
 		if e.Path != "" {
-			at += "." + e.Path
+			location += "." + e.Path
 		}
-		return nil, &huma.ErrorDetail{Location: at, Message: e.Reason, Value: e.Value}
+		return nil, &huma.ErrorDetail{Location: location, Message: e.Reason, Value: e.Value}
 	}
 	if size := dynamo.Size(data); size > maxData {
 		return nil, &huma.ErrorDetail{Location: "data", Message: fmt.Sprintf("its size in DynamoDB is more than %d KB, so it does not fit in an item with its keys", maxData/1024), Value: size}

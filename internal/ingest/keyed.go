@@ -39,7 +39,7 @@ func (in *bodyInput[T]) Resolve(ctx huma.Context) []error {
 	return append(httpapi.Decode(ctx, in.RawBody, &in.Body), in.CallKey.Resolve(ctx)...)
 }
 
-// CallKey is the header that makes a call apply once, with the path, body and caller that identify the call.
+// CallKey is the header that has a call applied once. It also has the path, body and caller that identify the call.
 type CallKey struct {
 	Key    keyText `header:"Idempotency-Key" doc:"Applies the call once within 24 hours (a setting of the deployment, keyLifetime), however often it is sent, and returns the first answer again: 1 to 255 letters, digits, or any of -._~:/+=. The call may then have at most 99 items. The key stands for the exact bytes of the body: the same JSON with other white space is another call, which gets a 409. Each caller has its own keys: an IAM user, an IAM role with all its sessions, or a token's subject."`
 	path   string
@@ -88,8 +88,8 @@ func tooManyKeyed(n int, field string) error {
 	return httpapi.InvalidAt("body."+field, fmt.Sprintf("a call with an Idempotency-Key takes at most %d items", maxKeyed), n)
 }
 
-// applyOnce applies a keyed call's writes and its marker in one transaction. It returns the answer that decide returns with
-// the writes, or the stored answer if the call was applied before.
+// applyOnce applies a keyed call's writes and its marker in one transaction. It returns the answer that decide returns
+// with the writes, or the stored answer if the call was applied before.
 func applyOnce[A any](ctx context.Context, service *Service, key *CallKey, now time.Time,
 	decide func(context.Context) ([]shardmap.Write, A, error),
 ) (answer A, err error) {
@@ -127,8 +127,8 @@ func setOnce[A any](ctx context.Context, service *Service, key *CallKey, now tim
 	return chooseAnswer(first, unavailableAfterSet(err), answer)
 }
 
-// unavailableAfterSet returns ErrUnavailable for ErrThrottled, which means that nothing was written, and other errors as
-// they are. The settings were written before the error.
+// unavailableAfterSet returns an ErrUnavailable for an error that followed the write of settings, if it is
+// ErrThrottled: callers would take that to mean that nothing was written. It returns other errors unchanged.
 func unavailableAfterSet(err error) error {
 	if errors.Is(err, shard.ErrThrottled) {
 		return fmt.Errorf("%w after it was set: %v", shard.ErrUnavailable, err)
@@ -136,8 +136,8 @@ func unavailableAfterSet(err error) error {
 	return err
 }
 
-// chooseAnswer returns the stored answer if the call was applied before, else answer. err is the error of the
-// call of package once; a key that was used for another call is a 409.
+// chooseAnswer returns the stored answer if the call was applied before, else answer. stored and err are results of
+// package once. If the key was used for another call, chooseAnswer returns a 409.
 func chooseAnswer[A any](stored []byte, err error, answer A) (A, error) {
 	switch {
 	case errors.Is(err, once.ErrOtherCall):
@@ -152,7 +152,7 @@ func chooseAnswer[A any](stored []byte, err error, answer A) (A, error) {
 	return first, nil
 }
 
-// storedCall returns the stored key, and the digest of the path and the body.
+// storedCall returns the call as package once stores it: the stored key, and a digest of the path and the body.
 func (k *CallKey) storedCall() once.Call {
 	h := sha256.New()
 	_, _ = io.WriteString(h, k.path+"\n")

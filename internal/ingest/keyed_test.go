@@ -64,8 +64,8 @@ func TestNamelessTokensHaveNoKeys(t *testing.T) {
 	}
 }
 
-// TestALateAttemptStartsAboveATombstone makes and removes a write shard between two attempts of a keyed call. The removal
-// folds as rev + 1, so the second attempt must write a higher rev.
+// TestALateAttemptStartsAboveATombstone makes and removes a write shard between two attempts of a keyed call. The
+// removal folds as rev + 1, so the second attempt must write a higher rev.
 func TestALateAttemptStartsAboveATombstone(t *testing.T) {
 	r := newRig(t)
 	begin := enginetest.Later

@@ -35,7 +35,7 @@ func (limitInputBody) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Sch
 
 var limitMembers = []string{"key", "limit", "window"}
 
-// limitedHits are hits of one of several limits.
+// limitedHits has the hits of one of several limits.
 type limitedHits struct {
 	Key     httpapi.Name `json:"key" example:"tokens/ann"`
 	Limit   int64        `json:"limit" minimum:"1" maximum:"1000000000" example:"10000" doc:"Allowed hits in a window"`
@@ -64,9 +64,9 @@ func (w *limitWindow) UnmarshalText(text []byte) error {
 	return w.Duration.UnmarshalText(text)
 }
 
-// list returns the hits of the body's limit or limits. Its error has the faults of the body's form, or else the
-// first fault of each limit.
-func (b *limitInputBody) list() ([]limits.Hits, error) {
+// parse returns the hits of the body's limit or limits. Its error has the faults of the body's form, or else the first
+// fault of each limit.
+func (b *limitInputBody) parse() ([]limits.Hits, error) {
 	if faults := b.formFaults(); faults != nil {
 		return nil, httpapi.Invalid(faults...)
 	}
@@ -155,7 +155,7 @@ type limitState struct {
 	ResetsAt  string       `json:"resets_at" format:"date-time" doc:"End of the window"`
 }
 
-// limitOutput has headers for a rejected hit only. Those of the quota are of draft-ietf-httpapi-ratelimit-headers.
+// limitOutput has headers for a rejected hit only. draft-ietf-httpapi-ratelimit-headers defines those of the quota.
 type limitOutput struct {
 	RetryAfter string `header:"Retry-After" doc:"For a rejected hit: seconds until it would be allowed, if no others come"`
 	Policy     string `header:"RateLimit-Policy" doc:"For a rejected hit: the quota q of the limit that rejects it for the longest time, and its window w in seconds"`
@@ -165,21 +165,14 @@ type limitOutput struct {
 
 // hitLimit counts hits if all limits allow them. A rejected hit is a response and not an error.
 func (s *Service) hitLimit(ctx context.Context, in *limitInput) (*limitOutput, error) {
-	hits, err := in.Body.list()
+	hits, err := in.Body.parse()
 	if err != nil {
 		return nil, err
 	}
 	now := s.now()
-	var verdicts []limits.Verdict
-	if in.keyed() {
-		verdicts, err = applyOnce(ctx, s, &in.CallKey, now, func(ctx context.Context) ([]shardmap.Write, []limits.Verdict, error) {
-			return s.limiter.HitTransact(ctx, hits, now)
-		})
-		if err != nil {
-			return nil, err
-		}
-	} else if verdicts, err = s.limiter.HitAll(ctx, hits, now); err != nil {
-		return nil, noneAccepted(ctx, []error{err})
+	verdicts, err := s.countHits(ctx, &in.CallKey, hits, now)
+	if err != nil {
+		return nil, err
 	}
 	out := &limitOutput{Body: answerOfHits(hits, verdicts)}
 	if in.Body.Limits == nil {
@@ -192,6 +185,21 @@ func (s *Service) hitLimit(ctx context.Context, in *limitInput) (*limitOutput, e
 	return out, nil
 }
 
+// countHits counts hits if all limits allow them, once for a keyed call. It returns each limit's verdict.
+func (s *Service) countHits(ctx context.Context, key *CallKey, hits []limits.Hits, now time.Time) ([]limits.Verdict, error) {
+	if key.keyed() {
+		return applyOnce(ctx, s, key, now, func(ctx context.Context) ([]shardmap.Write, []limits.Verdict, error) {
+			return s.limiter.HitTransact(ctx, hits, now)
+		})
+	}
+	verdicts, err := s.limiter.HitAll(ctx, hits, now)
+	if err != nil {
+		return nil, noneAccepted(ctx, []error{err})
+	}
+	return verdicts, nil
+}
+
+// answerOfHits returns each limit's state. The hits are allowed if all limits allow them.
 func answerOfHits(hits []limits.Hits, verdicts []limits.Verdict) limitAnswer {
 	answer := limitAnswer{Allowed: true}
 	for i, v := range verdicts {

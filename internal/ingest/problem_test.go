@@ -58,8 +58,8 @@ func TestWholeNumbersOfAnyForm(t *testing.T) {
 	}
 }
 
-// TestSumsOutOfRangeAreNamed checks that a score whose sum is out of range is rejected with its location. The call is a 422
-// if no score is accepted.
+// TestSumsOutOfRangeAreNamed checks that a score whose sum is out of range is rejected with its location. The call is a
+// 422 if no score is accepted.
 func TestSumsOutOfRangeAreNamed(t *testing.T) {
 	r := newRig(t)
 	r.send(http.MethodPut, "/v1/leaderboards", `{"board":"g","mode":"sum"}`)

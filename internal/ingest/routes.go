@@ -86,7 +86,7 @@ func (c *Counts) countItem(err error) (status Status, detail string) {
 // maybeWritten ends the detail of an item with an unknown outcome.
 const maybeWritten = "; it may have been written"
 
-// rejection returns the detail of a rejected item.
+// rejection returns the detail of a rejected item. It ends with maybeWritten if the outcome is unknown.
 func rejection(err error) string {
 	if errors.Is(err, shard.ErrThrottled) || errors.Is(err, shard.ErrStale) || errors.Is(err, boards.ErrScoreRange) {
 		return httpapi.Detail(err)
@@ -94,8 +94,8 @@ func rejection(err error) string {
 	return httpapi.Detail(err) + maybeWritten
 }
 
-// worstError returns the error that decides the response if no item was accepted. Unknown errors come first, then
-// DynamoDB's, then throttling, then invalid scores.
+// worstError returns the error that decides the response if no item was accepted. Unknown errors are the worst, then an
+// unavailable DynamoDB or a stale shard map, then throttling, then invalid scores.
 func worstError(errs []error) error {
 	rank := func(err error) int {
 		switch {
@@ -111,8 +111,8 @@ func worstError(errs []error) error {
 	return slices.MaxFunc(errs, func(a, b error) int { return cmp.Compare(rank(a), rank(b)) })
 }
 
-// noneAccepted returns the error of a call without an accepted item. If the worst error is an invalid score, it lists the
-// invalid fields.
+// noneAccepted returns the error response of a call without an accepted item, by the worst of errs. If that is an
+// invalid score, the response has the faults.
 func noneAccepted(ctx context.Context, errs []error, faults ...error) error {
 	err := worstError(errs)
 	if errors.Is(err, boards.ErrScoreRange) {

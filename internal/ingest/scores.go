@@ -56,7 +56,7 @@ func (s *Service) submitScores(ctx context.Context, in *scoresInput) (*scoresOut
 	return &scoresOutput{answer}, nil
 }
 
-// outOfRange returns an error for each score with ErrScoreRange.
+// outOfRange returns a fault for each score whose outcome is ErrScoreRange.
 func (b *scoresInputBody) outOfRange(outcomes []error) (faults []error) {
 	for i, err := range outcomes {
 		if errors.Is(err, boards.ErrScoreRange) {

@@ -130,8 +130,8 @@ func TestInvalidScoresWriteNothing(t *testing.T) {
 	r.wantNothingWritten()
 }
 
-// TestAppliedCallGetsItsAnswerAgain checks that a retry of an applied call gets its answer, even if the call could not be
-// applied any more.
+// TestAppliedCallGetsItsAnswerAgain checks that a retry of an applied call gets its answer, even if the call could not
+// be applied any more.
 func TestAppliedCallGetsItsAnswerAgain(t *testing.T) {
 	r := newRig(t)
 	r.send(http.MethodPut, "/v1/leaderboards", `{"board":"g","mode":"sum"}`)

@@ -172,8 +172,8 @@ func TestMalformedSessionsAndLimits(t *testing.T) {
 	r.wantNothingWritten()
 }
 
-// TestSeveralLimitsInOneCall checks the answers and headers of calls with several limits, some keyed: hits above one, hits given
-// back, a month and a sliding window. A call that one limit rejects counts nothing.
+// TestSeveralLimitsInOneCall checks the answers and headers of calls with several limits, some keyed: hits above one,
+// hits given back, a month and a sliding window. A call that one limit rejects counts nothing.
 func TestSeveralLimitsInOneCall(t *testing.T) {
 	r := newRig(t)
 	now := time.Date(2124, 2, 10, 12, 30, 0, 0, time.UTC)

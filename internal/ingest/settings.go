@@ -19,8 +19,8 @@ type Settings struct {
 	// EventRetention is how long events are kept after the UTC day on which they happened or were written, whichever is
 	// later. 0 keeps them for ever, else 1h or more.
 	EventRetention time.Duration `env:"HOTSHARD_EVENT_RETENTION" envDefault:"720h"`
-	// BoardRetention is how long the entries of a board's day, week or month are kept after its end. Those of all time are
-	// always kept. 0 keeps all for ever, else 1h or more.
+	// BoardRetention is how long a board's entries for a day, week or month are kept after its end. Entries for all time
+	// are always kept. 0 keeps all for ever, else 1h or more.
 	BoardRetention time.Duration `env:"HOTSHARD_BOARD_RETENTION" envDefault:"720h"`
 	// KeyLifetime is for how long an Idempotency-Key applies its call once, 1h to 720h.
 	KeyLifetime time.Duration `env:"HOTSHARD_KEY_LIFETIME" envDefault:"24h"`
@@ -33,9 +33,9 @@ type Settings struct {
 	// Errors of AWS calls always name keys.
 	MetricNames display.Style `env:"HOTSHARD_METRIC_NAMES" envDefault:"plain"`
 
-	// These are not in the environment.
-	Deadline time.Duration // of one request; 0 is the constant
-	ViewAge  time.Duration // age at which the view of the shard map is refreshed, up to 5s; 0 is the library's
+	// Deadline and ViewAge are not in the environment.
+	Deadline time.Duration // of one request; 0 is the constant Deadline
+	ViewAge  time.Duration // age at which the view of the shard map is refreshed, up to 5s; 0 is the library's default
 }
 
 // Deadline bounds the work for one request, with retries. It is shorter than the function's and the API's timeouts. A

@@ -51,8 +51,8 @@ const (
 	throttlingCode  = "ThrottlingError"
 )
 
-// answers has a row for each limit. If a request exceeds several limits, the first of their rows is the answer. AWS does not
-// document its own choice.
+// answers has a row for each limit. If a request exceeds several limits, the first of their rows is the answer. AWS
+// does not document its own choice.
 var answers = []answer{
 	{false, partitions.KeyRange, false, provisionedExceeded, provisionedText, provisionedCode},
 	{false, partitions.KeyRange, true, provisionedExceeded, provisionedIndexText, provisionedCode},

@@ -25,8 +25,8 @@ const unreadable = "unreadable"
 // arnOfT is the table t's ARN in the scripted engine.
 const arnOfT = "arn:aws:dynamodb:x:1:table/t"
 
-// scripted returns an engine that describes the table t, reads its item as before, and answers any other request with this
-// text. It breaks off with status 0, and has no table none.
+// scripted returns an engine that describes the table t, reads its item as before, and answers any other request with
+// this text. It breaks off with status 0, and has no table none.
 func scripted(t *testing.T, status int, before, answer string) roundTrip {
 	return func(r *http.Request) (*http.Response, error) {
 		sent, err := io.ReadAll(r.Body)
@@ -71,8 +71,8 @@ func limited(t *testing.T, engine roundTrip) (l *throttle.Limiter, call func(ope
 	}
 }
 
-// TestEachRequestIsNeeded checks that a call is an error if any request to the engine for it fails, or its response breaks off,
-// but for a read of the items after an update.
+// TestEachRequestIsNeeded checks that a call is an error if any request to the engine for it fails, or its response
+// breaks off, but for a read of the items after an update.
 func TestEachRequestIsNeeded(t *testing.T) {
 	const key, again, none = `"Key":{"id":{"S":"a"}}`, "arn:aws:dynamodb:y:1:table/t", "arn:aws:dynamodb:x:1:table/none"
 	for operation, body := range map[string]string{
@@ -224,8 +224,8 @@ func TestThrottledCalls(t *testing.T) {
 	}
 }
 
-// TestUnanswered checks that the proxy rejects a body that breaks off, which costs nothing, and the error if the engine does
-// not answer, which it logs if the caller waits.
+// TestUnanswered checks that the proxy rejects a body that breaks off, which costs nothing, and the error if the engine
+// does not answer, which it logs if the caller waits.
 func TestUnanswered(t *testing.T) {
 	var log strings.Builder
 	usual := slog.Default()

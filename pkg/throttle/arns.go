@@ -24,7 +24,7 @@ func (c *call) handle(handler func(*call) (*http.Response, error)) (*http.Respon
 	body, ok := renameTables(c.body, n.toName)
 	switch {
 	case n.malformed != nil:
-		return c.errorResponse(map[string]any{"__type": "com.amazon.coral.validate#ValidationException", "message": n.malformed.Error()})
+		return c.respond(http.StatusBadRequest, map[string]any{"__type": "com.amazon.coral.validate#ValidationException", "message": n.malformed.Error()})
 	case n.err != nil:
 		return nil, n.err
 	case !ok || n.foreign:
@@ -65,8 +65,8 @@ func (n *renaming) restoreARNs(resp *http.Response) (*http.Response, error) {
 	return r.resp, nil
 }
 
-// toName returns the name of an ARN's table if the engine has the table under that name. It returns other ARNs, and names,
-// unchanged. It sets foreign, malformed or err if it can't replace an ARN.
+// toName returns the name of an ARN's table if the engine has the table under that name. It returns other ARNs, and
+// names, unchanged. It sets foreign, malformed or err if it can't replace an ARN.
 func (n *renaming) toName(nameOrARN string) string {
 	name, _, _, err := dynamo.TableName(nameOrARN)
 	if err != nil {
@@ -128,8 +128,8 @@ func unlessInvalid(err error) error {
 	return err
 }
 
-// renameTables returns a request or response in which newName has replaced each table's name or ARN. If two tables of a map
-// would have the same name, it returns the text unchanged, and false.
+// renameTables returns a request or response in which newName has replaced each table's name or ARN. If two tables of a
+// map would have the same name, it returns the text unchanged, and false.
 func renameTables(text []byte, newName func(string) string) (renamed []byte, ok bool) {
 	d, ok := newDocument(text)
 	if !ok {
@@ -173,8 +173,8 @@ func renameEach(value jsontext.Value, newName func(string) string) jsontext.Valu
 	return encode(list)
 }
 
-// renameMembers renames the members of an object. If two members would have the same name, it returns the object unchanged,
-// and false. It returns a value that is no object unchanged, and true.
+// renameMembers renames the members of an object. If two members would have the same name, it returns the object
+// unchanged, and false. It returns a value that is no object unchanged, and true.
 func renameMembers(value jsontext.Value, newName func(string) string) (renamed jsontext.Value, ok bool) {
 	d, ok := newDocument(value)
 	if !ok {

@@ -153,8 +153,8 @@ func (r *renaming) RoundTrip(req *http.Request) (*http.Response, error) {
 	return r.base.RoundTrip(req)
 }
 
-// TestEngineThatAnswersWithNames sends batches by ARN to engines that answer with names, or that take names only. Each item
-// is throttled, left or written once, and the answer has the ARN.
+// TestEngineThatAnswersWithNames sends batches by ARN to engines that answer with names, or that take names only. Each
+// item is throttled, left or written once, and the answer has the ARN.
 func TestEngineThatAnswersWithNames(t *testing.T) {
 	for _, rejects := range []string{"", "ValidationException"} {
 		for _, arn := range arns {

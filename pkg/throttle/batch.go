@@ -43,7 +43,6 @@ func (r writeRequest) content() (kind string, body *writeBody) {
 	return remove, r.DeleteRequest
 }
 
-// batchWrite handles BatchWriteItem.
 func batchWrite(c *call) (*http.Response, error) {
 	var body struct {
 		RequestItems map[string][]jsontext.Value
@@ -58,8 +57,8 @@ func batchWrite(c *call) (*http.Response, error) {
 	return b.admitAndSend("UnprocessedItems", capacityReport{})
 }
 
-// prepareWrites prepares a batch's writes and fetches their items. It returns errInvalid for a batch that the engine will
-// reject.
+// prepareWrites prepares a batch's writes and fetches their items. It returns errInvalid for a batch that the engine
+// will reject.
 func (b *batch) prepareWrites(requests map[string][]jsontext.Value) error {
 	var writes []*write
 	for _, name := range slices.Sorted(maps.Keys(requests)) {
@@ -89,7 +88,6 @@ func (b *batch) prepareWrites(requests map[string][]jsontext.Value) error {
 	return err
 }
 
-// batchGet handles BatchGetItem.
 func batchGet(c *call) (*http.Response, error) {
 	var body struct {
 		RequestItems           map[string]object
@@ -134,8 +132,8 @@ func (b *batch) prepareReads() error {
 	return nil
 }
 
-// admitAndSend sends the admitted parts. It adds the others to the response's UnprocessedItems or UnprocessedKeys, whichever
-// unprocessed names. If all parts are throttled, the response is an exception.
+// admitAndSend sends the admitted parts. It adds the others to the response's UnprocessedItems or UnprocessedKeys,
+// whichever unprocessed names. If all parts are throttled, the response is an exception.
 func (b *batch) admitAndSend(unprocessed string, report capacityReport) (*http.Response, error) {
 	b.admit()
 	if b.throttled == len(b.parts) {
@@ -188,7 +186,6 @@ func (b *batch) admit() {
 	}
 }
 
-// endWrites ends the holds of the writes that were sent.
 func (b *batch) endWrites() {
 	for _, p := range b.parts {
 		if p.sent && p.write != nil {
@@ -271,8 +268,8 @@ func (i item) hasKey(other dynamo.Item) bool {
 	return primaryKey == i.primaryKey
 }
 
-// readCharges returns the charges of one table's processed keys. items has the items that the engine found. DynamoDB Local
-// reports no capacity for keys without an item, so their least cost is added.
+// readCharges returns the charges of one table's processed keys. items has the items that the engine found. DynamoDB
+// Local reports no capacity for keys without an item, so their least cost is added.
 func (b *batch) readCharges(parts []*part, items []dynamo.Item, r *reply) []partitions.Charge {
 	sizes := map[string]int{}
 	for _, it := range items {

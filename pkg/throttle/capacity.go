@@ -68,8 +68,8 @@ func (c capacityReport) hideUnasked(r *reply) error {
 	return nil
 }
 
-// consumed returns the response's ConsumedCapacity by table, or nil if it has none. Batches and transactions have a list,
-// other responses an object.
+// consumed returns the response's ConsumedCapacity by table, or nil if it has none. Batches and transactions have a
+// list, other responses an object.
 func (r *reply) consumed() []consumption {
 	text := r.member("ConsumedCapacity")
 	if text.Kind() == '[' {
@@ -102,8 +102,8 @@ const (
 	transactionFactor = 2                   // for operations in a transaction
 )
 
-// unitsFor returns the cost of an item of a size in bytes: one unit for each started block of blockSize bytes, and one unit
-// for an item that does not exist.
+// unitsFor returns the cost of an item of a size in bytes: one unit for each started block of blockSize bytes, and one
+// unit for an item that does not exist.
 func unitsFor(size, blockSize int) partitions.Units {
 	return max(1, partitions.Units((size+blockSize-1)/blockSize)) * partitions.Unit
 }

@@ -129,8 +129,7 @@ func TestBatchMeetsTransaction(t *testing.T) {
 	}
 }
 
-// TestReadsMeetTransaction checks that a transaction's hold conflicts only with transactional
-// reads.
+// TestReadsMeetTransaction checks that a transaction's hold conflicts only with transactional reads.
 func TestReadsMeetTransaction(t *testing.T) {
 	m := newMeanwhile(t)
 	name, held, free := aws.String(tableName), keyOf("held", "1"), keyOf("free", "1")

@@ -192,7 +192,6 @@ func (s databaseSpace) resource() Resource {
 	return r
 }
 
-// levels joins the levels of reads and writes.
 func levels(reads, writes partitions.Level) Levels {
 	return Levels{writes.Limit, writes.Tokens, reads.Limit, reads.Tokens}
 }

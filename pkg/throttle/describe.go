@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// describe returns the table with a name, from the cache or from the engine. It returns errInvalid if the engine does not
-// describe the table.
+// describe returns the table with a name, from the cache or from the engine. It returns errInvalid if the engine does
+// not describe the table.
 func (c *call) describe(name string) (*table, error) {
 	c.l.mu.Lock()
 	t := c.l.tables[c.tableKey(name)]
@@ -29,7 +29,6 @@ func (c *call) describe(name string) (*table, error) {
 	return t, nil
 }
 
-// tableKey returns a table's key in the cache.
 func (c *call) tableKey(name string) string { return c.database() + "\x00" + name }
 
 // fetchDescription asks the engine for a table's description. The error is a rejection if the response has none.
@@ -52,8 +51,7 @@ func (c *call) forget(name string) {
 	delete(c.l.tables, c.tableKey(name))
 }
 
-// database returns the host, access key and Region of the request, separated by NUL. An engine may have a database for
-// each access key and Region.
+// database returns the request's host, access key and Region, separated by NUL. An engine may have a database for each.
 func (c *call) database() string {
 	_, scope, _ := strings.Cut(c.req.Header.Get("Authorization"), "Credential=")
 	scope, _, _ = strings.Cut(scope, ",")
@@ -61,8 +59,8 @@ func (c *call) database() string {
 	return strings.Join([]string{c.req.URL.Host, parts[0], parts[2]}, "\x00")
 }
 
-// changeTable passes a call that creates, changes or deletes a table to the engine. It drops the cached table if the engine
-// made the change or may have made it.
+// changeTable passes a call that creates, changes or deletes a table to the engine. It drops the cached table if the
+// engine made the change or may have made it.
 func changeTable(c *call) (*http.Response, error) {
 	var body struct{ TableName string }
 	if !decode(c.body, &body) {

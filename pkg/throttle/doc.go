@@ -22,15 +22,15 @@
 // A partition's bucket holds one second's tokens. A table or global index as a whole has a limit, too: its provisioned
 // throughput, its on-demand maximum, or else the account's quota. Only provisioned throughput is saved for longer, for Burst.
 //
-// A partition is a range of hashes of partition keys. It splits if it was at its limit for SplitAfter; five seconds without
-// a throttle end that time. It splits between two partition keys, so that its latest requests are divided most evenly. A
-// partition whose latest requests are for one key does not split, since the items of a key stay together. Each half has the
-// whole throughput, and half of the tokens saved or owed.
+// A partition is a range of hashes of partition keys. It splits if it was at its limit for SplitAfter; five seconds
+// without a throttle end that time. It splits between two partition keys, so that its latest requests are divided most
+// evenly. A partition whose latest requests are for one key does not split, since the items of a key stay together.
+// Each half has the whole throughput, and half of the tokens saved or owed.
 //
 // # Transactions
 //
-// A TransactWriteItems holds its items for TransactionHold from its admission, and its response waits until then. Conflicts
-// are handled as in
+// A TransactWriteItems holds its items for TransactionHold from its admission, and its response waits until then.
+// Conflicts are handled as in
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html#transaction-conflict-handling:
 // another transaction on a held item, even a TransactGetItems, is cancelled with the reason TransactionConflict. A PutItem,
 // UpdateItem or DeleteItem of a held item gets a TransactionConflictException. A BatchWriteItem has no such exception, so
@@ -39,10 +39,10 @@
 //
 // # Charges
 //
-// A PutItem, DeleteItem or UpdateItem costs the larger of the item before and after it. The limiter asks the engine for the
-// item before. GetItem, Query, Scan and updates that compute values cost the capacity that the engine reports; a read that
-// finds nothing has the least cost of a read. A failed condition costs the existing item's size in write units, at least 1.
-// Batches cost the sum of their items.
+// A PutItem, DeleteItem or UpdateItem costs the larger of the item before and after it. The limiter asks the engine for
+// the item before. GetItem, Query, Scan and updates that compute values cost the capacity that the engine reports; a
+// read that finds nothing has the least cost of a read. A failed condition costs the existing item's size in write
+// units, at least 1. Batches cost the sum of their items.
 //
 // The actions of a transaction cost twice their units, from the item sizes before and after. Their index writes cost
 // once, because indexes are updated after the transaction. A reused client token costs transactional reads instead. A
@@ -61,14 +61,14 @@
 //
 // A concurrent write may then be charged with an outdated size, or to an outdated partition.
 //
-// Keys and indexes come from DescribeTable. They are read again after a table was created, changed or deleted through the
-// limiter; other changes are not seen. Requests may give a table by its name or an ARN. The engine gets the name, and the
-// caller's response has the ARN. Calls for a table that the engine has under the ARN alone, such as another account's, pass
-// unchanged and uncharged.
+// Keys and indexes come from DescribeTable. They are read again after a table was created, changed or deleted through
+// the limiter; other changes are not seen. Requests may give a table by its name or an ARN. The engine gets the name,
+// and the caller's response has the ARN. Calls for a table that the engine has under the ARN alone, such as another
+// account's, pass unchanged and uncharged.
 //
 // A request without a response, for instance because its caller has left, costs what was debited at admission.
 //
-// The limiter changes requests, so their signatures become invalid: it is for engines that do not check them. It removes
-// from responses what only the limiter asked for. All other operations pass unchanged and uncharged: control plane, streams,
-// PartiQL statements, and requests that can't be decoded, which the engine will reject.
+// The limiter changes requests, so their signatures become invalid: it is for engines that do not check them. It
+// removes from responses what only the limiter asked for. All other operations pass unchanged and uncharged: control
+// plane, streams, PartiQL statements, and requests that can't be decoded, which the engine will reject.
 package throttle

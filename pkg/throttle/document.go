@@ -60,8 +60,7 @@ func (d document) member(name string) (value jsontext.Value) {
 	return value
 }
 
-// with returns the text with the changed members replaced, added or, if their value is nil, removed. Their names need no
-// escapes.
+// with returns the text with members replaced, added or, if their value is nil, removed. Their names need no escapes.
 func (d document) with(changed object) []byte {
 	if len(changed) == 0 {
 		return d.text

@@ -16,9 +16,6 @@ type attributeChange struct {
 	value   types.AttributeValue // the new value; the variable computed if the request does not have it
 }
 
-// computed reports whether only the engine knows the new value.
-func (c attributeChange) computed() bool { return c.value == computed }
-
 // applyChanges returns the item after an update. before is nil if there was no item. A computed value is marked as
 // computed, but an attribute in a global index's partition key keeps its old value: an index write needs a partition key.
 func applyChanges(before, key dynamo.Item, changes map[string]attributeChange, inPartitionKey func(string) bool) dynamo.Item {
@@ -29,7 +26,7 @@ func applyChanges(before, key dynamo.Item, changes map[string]attributeChange, i
 		switch {
 		case c.removed:
 			delete(after, name)
-		case !c.computed() || !inPartitionKey(name):
+		case c.value != computed || !inPartitionKey(name):
 			after[name] = c.value
 		}
 	}
@@ -63,8 +60,8 @@ func parseUpdates(expression string, names map[string]string, values dynamo.Item
 	return changes
 }
 
-// clauseChange returns how a clause (SET, REMOVE, ADD or DELETE) changes an attribute, or a value nested in it. rest has the
-// expression's words after the attribute.
+// clauseChange returns how a clause (SET, REMOVE, ADD or DELETE) changes an attribute, or a value nested in it. rest
+// has the expression's words after the attribute.
 func clauseChange(clause string, nested bool, rest []string, values dynamo.Item) attributeChange {
 	switch {
 	case nested:

@@ -143,8 +143,7 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// onDemandTable has a local index, and a sparse global index with the projection INCLUDE whose sort key
-// is a number.
+// onDemandTable has a local index, and a sparse global index with the projection INCLUDE whose sort key is a number.
 func onDemandTable() *dynamodb.CreateTableInput {
 	key := func(hash, sort string) []types.KeySchemaElement {
 		return []types.KeySchemaElement{

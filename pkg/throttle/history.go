@@ -16,8 +16,8 @@ type ThrottledWrites struct {
 	Keys   []ThrottledKey // most throttled first; their number is bounded, so their sum may be less than Writes
 }
 
-// ThrottledKey counts the throttled writes of one partition key. A write that several limits throttled counts once, for the
-// table's limit or else for the first index's.
+// ThrottledKey counts the throttled writes of one partition key. A write that several limits throttled counts once, for
+// the table's limit or else for the first index's.
 type ThrottledKey struct {
 	Index  string // "" for the table
 	Key    string // as [Limiter.Partition] takes it
@@ -50,8 +50,8 @@ type keyName struct{ table, index, key string }
 
 func newHistory(since time.Time) *history { return &history{since, make([]slot, maxSeconds)} }
 
-// countWrite counts one throttled write by its first denial. It counts nothing if the clock has gone back by an hour, so that
-// a later second has the slot.
+// countWrite counts one throttled write by its first denial. It counts nothing if the clock has gone back by an hour,
+// so that a later second has the slot.
 func (h *history) countWrite(now int64, first partitions.Denial) {
 	s := &h.slots[now%maxSeconds]
 	if s.second > now {
@@ -92,7 +92,6 @@ func (h *history) writes(table string, from, to time.Time, now int64) []Throttle
 	return list
 }
 
-// writes returns the slot's throttled writes of a table.
 func (s *slot) writes(table string) ThrottledWrites {
 	out := ThrottledWrites{Start: time.Unix(s.second, 0).UTC(), Writes: s.tables[table]}
 	for name, writes := range s.keys {

@@ -14,9 +14,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
-// dryIndex empties the bucket of the index's partition with the group hot. It returns five partition keys
-// that are on different partitions of the table. The first has an item in hot, the second in cold, the
-// third and the fourth none.
+// dryIndex empties the bucket of the index's partition with the group hot. It returns five partition keys that are on
+// different partitions of the table. The first has an item in hot, the second in cold, the third and the fourth none.
 func dryIndex(t *testing.T) (*bench, []string) {
 	b := newBench(t, throttle.Options{Partitions: 64, PartitionWCU: 20})
 	if b.Partition("hot") == b.Partition("cold") {

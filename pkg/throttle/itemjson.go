@@ -12,8 +12,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// itemCodec has package json read attribute values in DynamoDB's JSON, and write the values of key attributes. A value of an
-// unknown type is nil. Items are read token by token, in a third of the time that reflection takes.
+// itemCodec has package json read attribute values in DynamoDB's JSON, and write the values of key attributes. A value
+// of an unknown type is nil. Items are read token by token, in a third of the time that reflection takes.
 var itemCodec = json.JoinOptions(
 	json.WithUnmarshalers(json.JoinUnmarshalers(
 		json.UnmarshalFromFunc(func(from *jsontext.Decoder, into *dynamo.Item) (err error) {
@@ -85,8 +85,7 @@ func readValue(from *jsontext.Decoder) (v types.AttributeValue, err error) {
 	return v, err
 }
 
-// readKind reads the content of an attribute value, such as the text of an "S". It skips the content of an unknown kind and
-// returns nil.
+// readKind reads the content of an attribute value, such as the text of an "S". It returns nil for an unknown kind.
 func readKind(from *jsontext.Decoder, kind string) (types.AttributeValue, error) {
 	switch kind {
 	case "S":
@@ -151,8 +150,8 @@ func keyContent(v types.AttributeValue) (kind string, content any) {
 // computed stands for a value that only the engine knows.
 var computed types.AttributeValue = &types.UnknownUnionMember{Tag: "computed"}
 
-// keyText returns a key attribute's value as text: a string, a number's digits as [numberText] returns them, a binary value
-// in base64. It returns false for a type that no key has, and "" and true for a computed value.
+// keyText returns a key attribute's value as text: a string, a number's digits as [numberText] returns them, a binary
+// value in base64. It returns false for a type that no key has, and "" and true for a computed value.
 func keyText(v types.AttributeValue) (string, bool) {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:

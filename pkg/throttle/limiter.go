@@ -50,9 +50,9 @@ func New(options Options) (*Limiter, error) {
 // in base64. Partitions begin as equal ranges of the keys' hashes. Splits are ignored.
 func (l *Limiter) Partition(key string) int { return l.gate.Partition(key) }
 
-// Partitions returns the current number of a table's partitions, without the indexes' partitions. The table is given by its
-// name or ARN. For a table that no request has named, Partitions returns the initial number. If several of the engine's
-// databases have the table, it returns the largest number.
+// Partitions returns the current number of a table's partitions, without the indexes' partitions. The table is given by
+// its name or ARN. For a table that no request has named, Partitions returns the initial number. If several of the
+// engine's databases have the table, it returns the largest number.
 func (l *Limiter) Partitions(table string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,8 +104,8 @@ const maxRequest = 17 << 20
 // errBody reports that a request's body ended early or has malformed chunks.
 var errBody = errors.New("the request's body can't be read")
 
-// RoundTrip sends a request to the engine, or throttles it as AWS would. It does not change req. It returns an error if the
-// body can't be read or the engine sends no usable response.
+// RoundTrip sends a request to the engine, or throttles it as AWS would. It does not change req. It returns an error if
+// the body can't be read or the engine sends no usable response.
 func (l *Limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 	operation, ok := strings.CutPrefix(req.Header.Get("X-Amz-Target"), targetPrefix)
 	if !ok || req.Body == nil || req.ContentLength > maxRequest {

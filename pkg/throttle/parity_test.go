@@ -17,8 +17,8 @@ import (
 )
 
 // engineDiffers has the cases whose ConsumedCapacity differs between DynamoDB Local and AWS: the engine leaves out
-// condition checks, and doubles a transaction's writes to indexes. The limiter charges as AWS does, and returns the engine's
-// figure.
+// condition checks, and doubles a transaction's writes to indexes. The limiter charges as AWS does, and returns the
+// engine's figure.
 var engineDiffers = map[string]bool{"transaction with a check": true, "transaction with indexes": true}
 
 // parityCases restate what Parity Suite (github.com/paritysuite/dynamodb-conformance) measured on AWS, in files below
@@ -73,8 +73,8 @@ func parityCases() map[string]parityCase {
 	}
 }
 
-// TestParity checks that each call costs what AWS charges, and that the response has AWS's ConsumedCapacity if the caller
-// asked for it.
+// TestParity checks that each call costs what AWS charges, and that the response has AWS's ConsumedCapacity if the
+// caller asked for it.
 func TestParity(t *testing.T) {
 	for name, c := range parityCases() {
 		b := newBench(t, roomy, parityTable())

@@ -60,8 +60,8 @@ func leastRead(consistent bool) partitions.Units {
 	return eventualRead
 }
 
-// readCharges returns the cost that the engine reported, or least if that is more. AWS charges for a query that finds nothing;
-// DynamoDB Local does not. A rejected read costs nothing.
+// readCharges returns the cost that the engine reported, or least if that is more. AWS charges for a query that finds
+// nothing; DynamoDB Local does not. A rejected read costs nothing.
 func readCharges(r *reply, least partitions.Charge) []partitions.Charge {
 	if !r.ok() {
 		return nil
@@ -70,8 +70,8 @@ func readCharges(r *reply, least partitions.Charge) []partitions.Charge {
 	return []partitions.Charge{least}
 }
 
-// readPlace returns the place of a read: a partition key's, or all partitions for a Scan. It returns errInvalid for a read
-// that the engine will reject.
+// readPlace returns the place of a read: a partition key's, or all partitions for a Scan. It returns errInvalid for a
+// read that the engine will reject.
 func (c *call) readPlace(in *readRequest) (partitions.Place, error) {
 	if c.operation == "GetItem" {
 		found, err := c.locate(in.TableName, in.Key)
@@ -93,8 +93,8 @@ func (c *call) readPlace(in *readRequest) (partitions.Place, error) {
 	return s.Everywhere(), nil
 }
 
-// readTarget returns the partitions of an index, or of the table if the index is "". It also returns the attributes of their
-// partition key. It returns errInvalid for an unknown index.
+// readTarget returns the partitions of an index, or of the table if the index is "". It also returns the attributes of
+// their partition key. It returns errInvalid for an unknown index.
 func (t *table) readTarget(index string) (*partitions.Space, []string, error) {
 	if index == "" {
 		return t.Space, []string{t.key.hash}, nil

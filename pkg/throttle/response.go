@@ -48,7 +48,7 @@ func (c *call) throttle(denied []partitions.Denial) (*http.Response, error) {
 		}
 	}
 	a := answerTo(denied)
-	return c.errorResponse(map[string]any{
+	return c.respond(http.StatusBadRequest, map[string]any{
 		"__type":            a.exception.namespace + a.exception.name,
 		"message":           a.text,
 		a.exception.reasons: reasons,
@@ -61,8 +61,7 @@ type cancellationReason struct {
 	Message string `json:",omitzero"`
 }
 
-// cancelThrottled counts a transaction with at least one throttled action, and returns DynamoDB's exception for it. denied
-// has the denials of each action.
+// cancelThrottled counts a throttled transaction and returns its exception. denied has the denials of each action.
 func (c *call) cancelThrottled(denied [][]partitions.Denial) (*http.Response, error) {
 	c.l.countThrottled(c.operation, slices.Concat(denied...))
 	c.l.countThrottledWrites(denied...)
@@ -76,8 +75,7 @@ func (c *call) cancelThrottled(denied [][]partitions.Denial) (*http.Response, er
 	return c.cancelled(reasons)
 }
 
-// cancelForConflicts counts a transaction in conflict with another transaction or write, and returns DynamoDB's exception
-// for it. blocked reports for each action whether its item is held.
+// cancelForConflicts counts a transaction in conflict and returns its exception. blocked has the actions with held items.
 func (c *call) cancelForConflicts(blocked []bool) (*http.Response, error) {
 	reasons := make([]cancellationReason, len(blocked))
 	items := 0
@@ -98,7 +96,7 @@ func (c *call) cancelled(reasons []cancellationReason) (*http.Response, error) {
 		reasons[i].Code = cmp.Or(reasons[i].Code, "None")
 		codes[i] = reasons[i].Code
 	}
-	return c.errorResponse(map[string]any{
+	return c.respond(http.StatusBadRequest, map[string]any{
 		"__type":              exceptionPrefix + "TransactionCanceledException",
 		"Message":             fmt.Sprintf(cancelledMessage, strings.Join(codes, ", ")),
 		"CancellationReasons": reasons,
@@ -108,15 +106,10 @@ func (c *call) cancelled(reasons []cancellationReason) (*http.Response, error) {
 // conflict counts a write whose item a transaction holds, and returns DynamoDB's exception for it.
 func (c *call) conflict() (*http.Response, error) {
 	c.l.countConflicts(c.operation, 1)
-	return c.errorResponse(map[string]any{
+	return c.respond(http.StatusBadRequest, map[string]any{
 		"__type":  exceptionPrefix + "TransactionConflictException",
 		"message": conflictMessage,
 	})
-}
-
-// errorResponse returns a response of the limiter's own in the form of DynamoDB's errors.
-func (c *call) errorResponse(members any) (*http.Response, error) {
-	return c.respond(http.StatusBadRequest, members)
 }
 
 // respond returns a response of the limiter's own in DynamoDB's form.

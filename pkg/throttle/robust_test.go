@@ -95,8 +95,8 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// TestChangesWithoutAResponse checks that a change of a table whose response is lost is an error, and that the table is then
-// described again.
+// TestChangesWithoutAResponse checks that a change of a table whose response is lost is an error, and that the table is
+// then described again.
 func TestChangesWithoutAResponse(t *testing.T) {
 	lost, described := errors.New("lost"), 0
 	l, err := throttle.New(throttle.Options{Partitions: 1, PartitionWCU: 10, PartitionRCU: 10, Base: roundTrip(func(req *http.Request) (*http.Response, error) {

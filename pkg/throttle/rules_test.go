@@ -238,8 +238,8 @@ func TestCachedTables(t *testing.T) {
 	}
 }
 
-// TestCapacityOfRequestAndResponse checks what the limiter asks the engine for, and what the caller then gets, by what it
-// asked for.
+// TestCapacityOfRequestAndResponse checks what the limiter asks the engine for, and what the caller then gets, by what
+// it asked for.
 func TestCapacityOfRequestAndResponse(t *testing.T) {
 	const full = `{"ConsumedCapacity":{"TableName":"t","CapacityUnits":2,"Table":{"CapacityUnits":2}}}`
 	for _, c := range []struct {

@@ -102,7 +102,6 @@ func (c *counts) space(s *partitions.Space) *SpaceStats {
 	return c.spaces[name]
 }
 
-// countCharge adds a charge to the units of an operation and of a space.
 func (c *counts) countCharge(operation string, paid partitions.Charge) {
 	o, s := c.operation(operation), c.space(paid.Space)
 	if paid.Write {

@@ -40,8 +40,7 @@ func (k keys) primaryKey(it dynamo.Item) (string, bool) {
 	return hash + "\x00" + sort, ok
 }
 
-// cost returns a write's charges: the table's, then its indexes'. before and after are the item before and after the write;
-// nil is no item.
+// cost returns a write's charges, the table's first and then its indexes', by the item before and after; nil is no item.
 func (t *table) cost(place partitions.Place, before, after dynamo.Item) []partitions.Charge {
 	size := max(dynamo.Size(before), dynamo.Size(after))
 	charges := []partitions.Charge{place.Writes(unitsFor(size, writeBlock))}
@@ -51,7 +50,6 @@ func (t *table) cost(place partitions.Place, before, after dynamo.Item) []partit
 	return charges
 }
 
-// cost returns the charges of a write in one index.
 func (x *index) cost(before, after dynamo.Item) (charges []partitions.Charge) {
 	var writes ddbstream.IndexWrites
 	_ = ddbstream.AddIndexWrites(&writes, &x.rule, image(before), image(after)) // image.SizeIn has no errors
@@ -102,8 +100,8 @@ type throughput struct {
 	OnDemandThroughput    struct{ MaxReadRequestUnits, MaxWriteRequestUnits int } // 0 or less is no maximum
 }
 
-// limits returns the limits of a whole table or index. On demand these are its maximum, or the account's quota if it has no
-// maximum; otherwise its provisioned throughput.
+// limits returns the limits of a whole table or index. On demand these are its maximum, or the account's quota if it
+// has no maximum; otherwise its provisioned throughput.
 func (t throughput) limits(o Options, onDemand bool) partitions.Throughput {
 	limit := func(provisioned, maximum int) partitions.Limit {
 		switch {
@@ -158,3 +156,32 @@ func newKeys(schema []types.KeySchemaElement) (k keys) {
 func newIndex(s *partitions.Space, table []types.KeySchemaElement, d indexDescription) *index {
 	return &index{Space: s, name: d.IndexName, rule: ddbstream.DescribeIndex(d.IndexName, table, d.KeySchema, d.Projection)}
 }
+
+// tableName returns the name of a table that is given by its name or its ARN. It returns any other text as it is.
+func tableName(named string) string {
+	if name, _, _, err := dynamo.TableName(named); err == nil {
+		return name
+	}
+	return named
+}
+
+// tables are the cached tables by database and name.
+type tables map[string]*table
+
+const (
+	maxTables = 256 // cached tables; a further one evicts another and its buckets
+	maxARNs   = 64  // cached ARNs of a table: DynamoDB Local accepts ARNs of any account
+)
+
+// add caches a table. If there are maxTables already, it removes any other one.
+func (t tables) add(key string, added *table) {
+	for other := range t {
+		if len(t) >= maxTables {
+			delete(t, other)
+		}
+	}
+	t[key] = added
+}
+
+// spaces returns the partitions of a table and of its global indexes.
+func (t *table) spaces() []*partitions.Space { return append(slices.Clone(t.globalIndexes), t.Space) }

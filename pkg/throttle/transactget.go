@@ -48,7 +48,7 @@ func (c *call) readTransaction(items []item, reads []keyedRead, report capacityR
 		least[i], ids[i] = read.least, items[i].id()
 	}
 	groups := slices.Collect(slices.Chunk(least, 1)) // each read is an action of its own
-	if denied := c.l.gate.AdmitAll(groups); anyDenied(denied) {
+	if denied := c.l.gate.AdmitAll(groups); denied != nil {
 		return c.cancelThrottled(denied)
 	}
 	if blocked := c.l.holds.Busy(ids); blocked != nil {
@@ -80,8 +80,8 @@ type keyedRead struct {
 	sizeHidden bool // a projection hides the size
 }
 
-// keyedCharges returns the charges of reads with equal least charges, by the items' sizes. The reads whose size is hidden
-// share the rest of the units that the engine reported.
+// keyedCharges returns the charges of reads with equal least charges, by the items' sizes. The reads whose size is
+// hidden share the rest of the units that the engine reported.
 func keyedCharges(reads []keyedRead, reported partitions.Units) []partitions.Charge {
 	var charges, hidden []partitions.Charge
 	for _, read := range reads {

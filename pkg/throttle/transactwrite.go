@@ -34,8 +34,7 @@ func transactWrite(c *call) (*http.Response, error) {
 	return t.admitAndSend()
 }
 
-// admitAndSend sends the transaction if it is admitted, and charges for it. It passes a transaction that the engine will
-// reject.
+// admitAndSend sends the transaction if it is admitted, and charges for it. It passes one that the engine will reject.
 func (t *writeTransaction) admitAndSend() (*http.Response, error) {
 	if len(t.writes) == 0 || len(t.writes) > maxTransaction {
 		return t.passThrough()
@@ -44,7 +43,7 @@ func (t *writeTransaction) admitAndSend() (*http.Response, error) {
 		return t.passOrFail(err)
 	}
 	costs := t.costs()
-	if denied := t.l.gate.AdmitAll(costs); anyDenied(denied) {
+	if denied := t.l.gate.AdmitAll(costs); denied != nil {
 		return t.cancelThrottled(denied)
 	}
 	token := t.token()
@@ -56,10 +55,6 @@ func (t *writeTransaction) admitAndSend() (*http.Response, error) {
 	}
 	defer t.l.waitUntil(t.req.Context(), until)
 	return t.sendAdmitted(reserved, token)
-}
-
-func anyDenied(groups [][]partitions.Denial) bool {
-	return slices.ContainsFunc(groups, func(d []partitions.Denial) bool { return d != nil })
 }
 
 // writeTransaction is a TransactWriteItems.
@@ -85,7 +80,6 @@ func (t *writeTransaction) itemIDs() []partitions.ItemID {
 	return ids
 }
 
-// sendAdmitted sends the admitted transaction, and charges for it.
 func (t *writeTransaction) sendAdmitted(reserved []partitions.Charge, token string) (*http.Response, error) {
 	r, err := t.forward(object{}, capacityReport{}, reserved)
 	tokenReused := false
@@ -137,8 +131,8 @@ func (t *writeTransaction) cancelledCharges(r *reply) []partitions.Charge {
 	return nil
 }
 
-// failedConditionCosts returns the costs of all actions if a condition fails or an item conflicts. They follow from the items
-// before the transaction.
+// failedConditionCosts returns the costs of all actions if a condition fails or an item conflicts. They follow from the
+// items before the transaction.
 func (t *writeTransaction) failedConditionCosts() []partitions.Charge {
 	charges := make([]partitions.Charge, len(t.writes))
 	for i, w := range t.writes {

@@ -75,7 +75,6 @@ func (c *call) newWrite(kind string, body *writeBody) (*write, error) {
 	return w, nil
 }
 
-// changes returns an update's changes by top-level attribute.
 func (b *writeBody) changes() map[string]attributeChange {
 	changes := parseUpdates(b.UpdateExpression, b.ExpressionAttributeNames, b.ExpressionAttributeValues)
 	for name := range b.AttributeUpdates {
@@ -84,8 +83,8 @@ func (b *writeBody) changes() map[string]attributeChange {
 	return changes
 }
 
-// setBefore sets the item before the write. For an update or a condition check it also sets the item after the write, which
-// depends on the item before.
+// setBefore sets the item before the write. For an update or a condition check it also sets the item after the write,
+// which depends on the item before.
 func (w *write) setBefore(before dynamo.Item) {
 	w.knowsBefore, w.before = true, before
 	switch w.kind {

@@ -25,7 +25,6 @@ const (
 
 var singleKinds = map[string]string{"PutItem": put, "UpdateItem": update, "DeleteItem": remove}
 
-// writeItem handles PutItem, UpdateItem and DeleteItem.
 func writeItem(c *call) (*http.Response, error) {
 	s := &singleWrite{call: c}
 	if !decode(c.body, &s.body) {
@@ -68,14 +67,14 @@ func (s *singleWrite) admitAndSend() (*http.Response, error) {
 	return r.response(report)
 }
 
-// calculable reports whether the cost follows from the request and the old item in the response. It does not follow if an
-// update computes values, or if its caller asks for other values than the old ones.
+// calculable reports whether the cost follows from the request and the old item in the response. It does not follow if
+// an update computes values, or if its caller asks for other values than the old ones.
 func (s *singleWrite) calculable() bool {
 	if s.kind != update {
 		return true
 	}
 	for _, c := range s.changes {
-		if c.computed() {
+		if c.value == computed {
 			return false
 		}
 	}
@@ -106,8 +105,8 @@ func (s *singleWrite) leastCost() []partitions.Charge {
 	return []partitions.Charge{s.place.Writes(unitsFor(dynamo.Size(s.after), writeBlock))}
 }
 
-// askForOldItem returns the request's members to change, so that the engine returns the item before the write if the cost
-// depends on it. If the caller did not ask for that item, it sets hideAttributes.
+// askForOldItem returns the request's members to change, so that the engine returns the item before the write if the
+// cost depends on it. If the caller did not ask for that item, it sets hideAttributes.
 func (s *singleWrite) askForOldItem() object {
 	changed := object{}
 	if s.body.conditional() && isNone(s.body.ReturnValuesOnConditionCheckFailure) {
@@ -131,9 +130,9 @@ func (s *singleWrite) removeUnasked(r *reply) {
 	}
 }
 
-// charges returns what the write costs by the engine's response. A failed condition costs a write of the existing item. Other
-// failures cost nothing. If the response does not show the changes of indexes, charges reads the item after the write.
-// Otherwise it uses the old item in the response, or the capacity that the engine reported.
+// charges returns what the write costs by the engine's response. A failed condition costs a write of the existing item.
+// Other failures cost nothing. If the response does not show the changes of indexes, charges reads the item after the
+// write. Otherwise it uses the old item in the response, or the capacity that the engine reported.
 func (s *singleWrite) charges(r *reply, reserved []partitions.Charge) []partitions.Charge {
 	var got struct{ Item, Attributes dynamo.Item }
 	decode(r.text, &got)

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// checkBundles returns an error that names each function whose dist/<function>/bootstrap is missing, not for 64-bit ARM, or
-// without the mode 0755 that Lambda needs. Lambda would find these faults only when it starts the function.
+// checkBundles returns an error that names each function whose dist/<function>/bootstrap is missing, not for 64-bit
+// ARM, or without the mode 0755 that Lambda needs. Lambda would find these faults only when it starts the function.
 func checkBundles(dist string, functions []string) error {
 	var faults []error
 	for _, f := range functions {

@@ -95,8 +95,7 @@ const (
 	ports     = 6000
 )
 
-// startOnRandomPort claims a random port and starts the engine there. The error is errPortInUse if another program has the
-// port or its claim.
+// startOnRandomPort claims a random port and starts the engine there. The error is errPortInUse if the port is taken.
 func startOnRandomPort(ctx context.Context, java string, options Options) (*Engine, error) {
 	port := firstPort + rand.IntN(ports)
 	claim, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port+ports))
@@ -158,8 +157,8 @@ func engineArgs(options Options, port int) []string {
 	return args
 }
 
-// startProcess starts cmd from a thread that lives until the process ends. The kernel's parent death signal is bound to the
-// thread, not to the process.
+// startProcess starts cmd from a thread that lives until the process ends. The kernel's parent death signal is bound to
+// the thread, not to the process.
 func (e *Engine) startProcess(cmd *exec.Cmd) error {
 	started := make(chan error, 1)
 	go func() {
@@ -196,7 +195,6 @@ func (e *Engine) awaitReady(ctx context.Context) error {
 	}
 }
 
-// responds reports whether the engine sends any response.
 func (e *Engine) responds(ctx context.Context) bool {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.endpoint, strings.NewReader("{}"))
 	if err != nil {

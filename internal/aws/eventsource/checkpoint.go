@@ -51,7 +51,6 @@ type checkpoints struct {
 	arn     string
 }
 
-// save writes the checkpoint of a stream shard.
 func (c *checkpoints) save(ctx context.Context, shard string, cp *checkpoint) error {
 	stored := storedCheckpoint{Mapping: c.mapping, StreamShard: shard, Stream: c.arn, Version: checkpointVersion, Sequence: cp.after, Finished: cp.finished}
 	if w := cp.window; w != nil {
@@ -97,7 +96,6 @@ func (c *checkpoints) queryRows(ctx context.Context) (map[string]dynamo.Item, er
 	return rows, nil
 }
 
-// delete deletes the checkpoint with a sort key.
 func (c *checkpoints) delete(ctx context.Context, key string) error {
 	_, err := c.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName: &c.table, Key: dynamo.Item{dynamolocal.CheckpointPartitionKey: dynamo.String(c.mapping), dynamolocal.CheckpointSortKey: dynamo.String(key)},

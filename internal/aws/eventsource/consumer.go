@@ -25,8 +25,8 @@ type consumer struct {
 	delivery delivery
 }
 
-// run delivers records until ctx ends. It returns true when the stream shard is closed and all its records are delivered.
-// With drain it also returns when no record is left.
+// run delivers records until ctx ends. It returns true when the stream shard is closed and all its records are
+// delivered. With drain it also returns when no record is left.
 func (c *consumer) run(ctx context.Context, drain bool) (finished bool, err error) {
 	outlasting, cancel := outlastingContext(ctx)
 	defer cancel()
@@ -109,7 +109,6 @@ func (c *consumer) closeIdleWindow(ctx context.Context, now time.Time, drained b
 	return nil
 }
 
-// pollPause returns the pause after a number of consecutive empty reads.
 func (c *consumer) pollPause(emptyReads int) time.Duration {
 	if emptyReads >= idleReads {
 		return max(idlePoll, c.mapping.o.PollInterval)

@@ -8,8 +8,8 @@ import (
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-// DynamoDB Local bounds only the number of a page's records, and large records could fill its heap. So the cursor requests
-// as many records as would fit in pageBytes if each had the mean size of the last page's.
+// DynamoDB Local bounds only the number of a page's records, and large records could fill its heap. So the cursor
+// requests as many records as would fit in pageBytes if each had the mean size of the last page's.
 const (
 	firstPage = 100
 	pageBytes = 4 << 20
@@ -72,8 +72,8 @@ func (c *Cursor) Locate(ctx context.Context) (ended bool, err error) {
 	return true, nil
 }
 
-// Next returns the next page of up to limit records, and advances the cursor. The page refers to the buffer. If the page is
-// empty and not closed, the stream shard has no new records yet.
+// Next returns the next page of up to limit records, and advances the cursor. The page refers to the buffer. If the
+// page is empty and not closed, the stream shard has no new records yet.
 //
 // After an error the cursor has not moved. After an error that [IsTransient] the caller may call Next again, which replaces
 // an expired iterator. After an error that [IsTrimmed] the next records have expired, and the caller must [Cursor.Seek].
@@ -110,8 +110,8 @@ func (c *Cursor) handleError(err error) error {
 	if isServerFault(err) {
 		c.limit = max(1, c.limit/8) // the engine may lack the memory for a page
 	}
-	// In DynamoDB Local the iterator of an empty stream shard may begin at a cancelled transaction, which leaves no record.
-	// Once a record follows, the iterator counts as trimmed, although no records are lost.
+	// In DynamoDB Local the iterator of an empty stream shard may begin at a cancelled transaction, which leaves no
+	// record. Once a record follows, the iterator counts as trimmed, although no records are lost.
 	unread := !c.HasRead() && (c.from == TrimHorizon || c.from == Latest)
 	lostNone := trimmed && unread
 	if expired || lostNone {
@@ -125,8 +125,8 @@ type staleError struct{ error }
 
 func (s staleError) Unwrap() error { return s.error }
 
-// IsStale reports whether the service rejected an iterator, because it expired or because of a fault of DynamoDB Local. The
-// next call replaces it.
+// IsStale reports whether the service rejected an iterator, because it expired or because of a fault of DynamoDB Local.
+// The next call replaces it.
 func IsStale(err error) bool {
 	_, ok := errors.AsType[staleError](err)
 	return ok

@@ -158,8 +158,8 @@ func TestTrimmedBeforeFirstRecord(t *testing.T) {
 	checkNext(t, c, 9, "2", "3")
 }
 
-// TestClosed checks how a cursor finds the end of a stream shard: by a response with records, or by three responses without
-// an iterator and the listing. An open stream shard does not end.
+// TestClosed checks how a cursor finds the end of a stream shard: by a response with records, or by three responses
+// without an iterator and the listing. An open stream shard does not end.
 func TestClosed(t *testing.T) {
 	s := &service{records: 2, closed: true}
 	stream := s.stream(awsARN)
@@ -214,8 +214,8 @@ func TestPagesOfEngine(t *testing.T) {
 	}
 }
 
-// TestFindsTimes checks whether a service supports AT_TIMESTAMP. It does not if it rejects that, or if it fails with that
-// iterator only, as DynamoDB Local does and emulators with another ARN.
+// TestFindsTimes checks whether a service supports AT_TIMESTAMP. It does not if it rejects that, or if it fails with
+// that iterator only, as DynamoDB Local does and emulators with another ARN.
 func TestFindsTimes(t *testing.T) {
 	s := &service{records: 1}
 	list := []Shard{{ID: "s"}}

@@ -7,8 +7,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// delivery delivers the records of one stream shard to the handler, in order, until each is processed or given up. It saves
-// its progress and the open window in the checkpoint.
+// delivery delivers the records of one stream shard to the handler, in order, until each is processed or given up. It
+// saves its progress and the open window in the checkpoint.
 type delivery struct {
 	mapping    *Mapping
 	shard      string
@@ -70,8 +70,8 @@ func (d *delivery) retryOrSplit(ctx context.Context, batch pendingBatch, failure
 	return []pendingBatch{batch}, ctx.Err()
 }
 
-// advance saves a checkpoint after these records, with the window's state. A state of more than maxState bytes ends the window
-// early, and the following records start a new window of the same time.
+// advance saves a checkpoint after these records, with the window's state. A state of more than maxState bytes ends the
+// window early, and the following records start a new window of the same time.
 func (d *delivery) advance(ctx context.Context, records []Record, state []byte) error {
 	d.cp.after = records[len(records)-1].Sequence
 	if w := d.cp.window; w != nil {
@@ -98,8 +98,8 @@ func (d *delivery) giveUp(batch pendingBatch, failure error) error {
 	return d.save()
 }
 
-// openWindowAt opens the window of a record that was created at this time, and ends the previous window. A later window that
-// is open stays open, and the record belongs to it.
+// openWindowAt opens the window of a record that was created at this time, and ends the previous window. A later window
+// that is open stays open, and the record belongs to it.
 func (d *delivery) openWindowAt(ctx context.Context, created time.Time) error {
 	width := d.mapping.o.TumblingWindow
 	if w := d.cp.window; w != nil && (width == 0 || !created.Before(w.end)) {

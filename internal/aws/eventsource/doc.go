@@ -8,6 +8,6 @@
 //	mapping := eventsource.NewMapping(eventsource.MappingOptions{Name: "hotkeys", Source: stream, Handler: handler, ...})
 //	err = mapping.Run(ctx)
 //
-// A [Stream] lists the stream shards. A [Cursor] reads a stream shard page by page, and never skips or repeats a record. A
-// [Lineage] decides which stream shard may be read.
+// A [Stream] lists the stream shards. A [Cursor] reads a stream shard page by page, and never skips or repeats a
+// record. A [Lineage] decides which stream shard may be read.
 package eventsource

@@ -29,8 +29,8 @@ type finalError struct{ error }
 // Final returns an error with the same text for which [IsTransient] returns false.
 func Final(err error) error { return finalError{err} }
 
-// IsTransient reports whether the same call may soon succeed: the connection failed, the response can't be decoded, or the
-// service failed. It returns false for a throttled call.
+// IsTransient reports whether the same call may soon succeed: the connection failed, the response can't be decoded, or
+// the service failed. It returns false for a throttled call.
 func IsTransient(err error) bool {
 	if IsStale(err) {
 		return true

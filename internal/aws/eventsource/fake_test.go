@@ -25,8 +25,8 @@ const (
 	engineARN = "arn:aws:dynamodb:ddblocal:000000000000:table/orders/stream/2026-01-05T13:00:00.000"
 )
 
-// service is an HTTP client that responds as DynamoDB Streams does. Its stream has one stream shard, "s", with the records 1,
-// 2, 3, ...
+// service is an HTTP client that responds as DynamoDB Streams does. Its stream has one stream shard, "s", with the
+// records 1, 2, 3, ...
 type service struct {
 	mu      sync.Mutex
 	records int

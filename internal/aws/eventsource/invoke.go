@@ -41,8 +41,8 @@ func (d *delivery) invokeRecords(ctx context.Context, records []Record, open *wi
 	return done, state, err
 }
 
-// invokeFinal ends a window with an invocation that has the window's state and no records. early reports that the state is too
-// large. After the last failed attempt it writes the window to the failure file.
+// invokeFinal ends a window with an invocation that has the window's state and no records. early reports that the state
+// is too large. After the last failed attempt it writes the window to the failure file.
 func (d *delivery) invokeFinal(ctx context.Context, ended *window, early bool) error {
 	for attempts := 1; ; attempts++ {
 		d.setPayload(nil, ended, true, early)

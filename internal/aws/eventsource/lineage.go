@@ -86,8 +86,8 @@ func (l *Lineage) Ready() (ready []string) {
 	return ready
 }
 
-// Run reads the shards of [Lineage.Reset] and their descendants. It returns nil when nothing is left to read, and an error
-// when ctx ends, or when reading or listing fails.
+// Run reads the shards of [Lineage.Reset] and their descendants. It returns nil when nothing is left to read, and an
+// error when ctx ends, or when reading or listing fails.
 func (l *Lineage) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	l.group, l.ends = group, make(chan shardEnd)

@@ -15,8 +15,8 @@ import (
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-// TestRecordsAreDeliveredOnceInOrder checks this for records from before and after the mapping's start, and that the mapping
-// leaves no goroutine.
+// TestRecordsAreDeliveredOnceInOrder checks this for records from before and after the mapping's start, and that the
+// mapping leaves no goroutine.
 func TestRecordsAreDeliveredOnceInOrder(t *testing.T) {
 	h := &recorder{}
 	b := newBench(t, h)
@@ -184,8 +184,8 @@ func (s *stopped) Invoke(ctx context.Context, _ []byte) ([]byte, error) {
 	return []byte(`{"batchItemFailures":[]}`), s.after
 }
 
-// TestInFlightInvocationsFinishOnShutdown checks that an invocation in flight is not cancelled, and that its records are not
-// redelivered.
+// TestInFlightInvocationsFinishOnShutdown checks that an invocation in flight is not cancelled, and that its records
+// are not redelivered.
 func TestInFlightInvocationsFinishOnShutdown(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	h := &stopped{stop: stop}

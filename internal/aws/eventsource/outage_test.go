@@ -185,8 +185,8 @@ func TestMappingStopsDuringEngineOutage(t *testing.T) {
 	})
 }
 
-// TestUnreadableCheckpointsFailMapping checks that Run and Drain return at once, with an error that names the stream shard.
-// Damaged checkpoints of other streams are deleted.
+// TestUnreadableCheckpointsFailMapping checks that Run and Drain return at once, with an error that names the stream
+// shard. Damaged checkpoints of other streams are deleted.
 func TestUnreadableCheckpointsFailMapping(t *testing.T) {
 	type item = map[string]types.AttributeValue
 	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }

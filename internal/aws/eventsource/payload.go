@@ -56,7 +56,6 @@ func appendPayload(payload []byte, records []Record, windowed *windowFields) []b
 	return append(payload, '}')
 }
 
-// append appends the window's fields, each after a comma.
 func (w *windowFields) append(payload []byte) []byte {
 	payload = w.start.AppendFormat(append(payload, `,"window":{"start":"`...), time.RFC3339)
 	payload = w.end.AppendFormat(append(payload, `","end":"`...), time.RFC3339)
@@ -74,8 +73,8 @@ type response struct {
 	} `json:"batchItemFailures"`
 }
 
-// parseResponse parses the handler's response to records. done is the number of leading records that were processed. state is
-// the window's, if the event is windowed. An error means that the whole batch failed.
+// parseResponse parses the handler's response to records. done is the number of leading records that were processed.
+// state is the window's, if the event is windowed. An error means that the whole batch failed.
 func parseResponse(out []byte, records []Record, windowed, partialFailures bool) (done int, state []byte, err error) {
 	if !windowed && !partialFailures {
 		return len(records), nil, nil // Lambda ignores the response

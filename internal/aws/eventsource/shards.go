@@ -69,7 +69,6 @@ func (m *Mapping) loadCheckpoints(ctx context.Context, shards []Shard) (map[stri
 	return saved, nil
 }
 
-// listShards lists the stream shards, and waits as long as the stream is unreachable.
 func (m *Mapping) listShards(ctx context.Context) (shards []Shard, err error) {
 	err = m.retry(ctx, func() (err error) { shards, err = m.o.Source.Shards(ctx); return err })
 	return shards, err

@@ -58,8 +58,8 @@ func (s *Stream) observeClock(answer middleware.Metadata, sent time.Time) time.T
 	return sent.Add(least)
 }
 
-// Now returns this machine's time if its clock may agree with the service's, by the last answer. Otherwise it returns the
-// service's time, with which records are stamped, or later by up to a second and the last call's duration.
+// Now returns this machine's time if its clock may agree with the service's, by the last answer. Otherwise it returns
+// the service's time, with which records are stamped, or later by up to a second and the last call's duration.
 func (s *Stream) Now() time.Time { return time.Now().Add(time.Duration(s.clockAhead.Load())) }
 
 // OpenStream returns the stream of a table. It returns an error if the table has no stream.

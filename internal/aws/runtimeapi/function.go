@@ -72,7 +72,6 @@ func Start(ctx context.Context, options Options) (*Function, error) {
 	return f, nil
 }
 
-// startProcess starts the Runtime API and the binary.
 func startProcess(options Options) (*Function, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -118,7 +117,6 @@ func lambdaEnv(api, name, dir string) []string {
 	}
 }
 
-// wait records how the process ended.
 func (f *Function) wait() {
 	if f.err = f.cmd.Wait(); f.err == nil {
 		f.err = errors.New("exit status 0")
@@ -126,7 +124,6 @@ func (f *Function) wait() {
 	close(f.done)
 }
 
-// awaitReady returns when the process asks for its first payload.
 func (f *Function) awaitReady(ctx context.Context) error {
 	select {
 	case <-f.server.polled:

@@ -73,9 +73,8 @@ func (s *server) serveNext(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) serveResponse(w http.ResponseWriter, r *http.Request) {
-	in := s.finish(r.PathValue("id"))
+	in := s.finish(w, r)
 	if in == nil {
-		reject(w)
 		return
 	}
 	response, err := io.ReadAll(r.Body)
@@ -88,9 +87,8 @@ func (s *server) serveResponse(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) serveError(w http.ResponseWriter, r *http.Request) {
-	in := s.finish(r.PathValue("id"))
+	in := s.finish(w, r)
 	if in == nil {
-		reject(w)
 		return
 	}
 	w.WriteHeader(http.StatusAccepted)
@@ -105,30 +103,26 @@ func (s *server) serveInitError(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// finish returns the current invocation if it has this id, and clears it.
-func (s *server) finish(id string) *invocation {
+// finish returns the current invocation, and clears it. If the request is for another invocation, finish rejects it in the
+// Runtime API's form and returns nil.
+func (s *server) finish(w http.ResponseWriter, r *http.Request) *invocation {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	in := s.current
-	if in == nil || in.id != id {
+	if in == nil || in.id != r.PathValue("id") {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		_ = json.NewEncoder(w).Encode(&FunctionError{"InvalidRequestID", "no such invocation in flight"}) // the process may have ended
 		return nil
 	}
 	s.current = nil
 	return in
 }
 
-// readFunctionError returns the [FunctionError] in a request's body.
 func readFunctionError(r *http.Request) error {
 	reported := new(FunctionError)
 	if err := json.NewDecoder(r.Body).Decode(reported); err != nil {
 		return fmt.Errorf("reading the function's error: %w", err)
 	}
 	return reported
-}
-
-// reject responds to a call for another invocation than the one in flight, in the Runtime API's form.
-func reject(w http.ResponseWriter) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusBadRequest)
-	_ = json.NewEncoder(w).Encode(&FunctionError{"InvalidRequestID", "no such invocation in flight"}) // the process may have ended
 }

@@ -2,8 +2,8 @@ package partitions
 
 import "time"
 
-// Units are billionths of a capacity unit. A rate in capacity units a second adds a whole number of Units every nanosecond,
-// so buckets are exact.
+// Units are billionths of a capacity unit. A rate in capacity units a second adds a whole number of Units every
+// nanosecond, so buckets are exact.
 type Units int64
 
 // Unit is one capacity unit.

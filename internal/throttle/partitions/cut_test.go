@@ -20,8 +20,8 @@ func heat(t *testing.T, next func(s *Space, i int) Place) *Space {
 	return s
 }
 
-// TestSplitsByLoad checks that a table of many keys splits for heat, and that a table of one hot key does not, even beside
-// scans.
+// TestSplitsByLoad checks that a table of many keys splits for heat, and that a table of one hot key does not, even
+// beside scans.
 func TestSplitsByLoad(t *testing.T) {
 	if n := heat(t, func(s *Space, i int) Place { return s.Place(fmt.Sprint("k", i%100)) }).Partitions(); n < 4 || n > 6 {
 		t.Errorf("many keys: %d partitions, want 4 to 6", n)
@@ -50,8 +50,8 @@ func TestIsolatedItem(t *testing.T) {
 	}
 }
 
-// TestProvisionedPartitions checks that a provisioned table begins with the partitions for its throughput. One example is
-// AWS's, of 30,000 RCU/s and 10,000 WCU/s.
+// TestProvisionedPartitions checks that a provisioned table begins with the partitions for its throughput. One example
+// is AWS's, of 30,000 RCU/s and 10,000 WCU/s.
 func TestProvisionedPartitions(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	g := New(limitsOf(4, 1000, &now))

@@ -20,8 +20,8 @@ import (
 // MaxPartitions is the most partitions of a space.
 const MaxPartitions = 10_000
 
-// Limits are the partitions' limits. All numbers but SplitAfter and Seed must be above 0. A partition saves one second of
-// unused throughput.
+// Limits are the partitions' limits. All numbers but SplitAfter and Seed must be above 0. A partition saves one second
+// of unused throughput.
 type Limits struct {
 	Partitions   int           // initial number of a space, up to MaxPartitions
 	PartitionWCU int           // write units a second of a partition
@@ -53,11 +53,11 @@ func (g *Gate) now() int64 { return g.limits.Now().UnixNano() }
 
 // Admit debits the charges of one request and returns nil, or returns the limits that deny it.
 func (g *Gate) Admit(charges []Charge) []Denial {
-	return g.AdmitAll([][]Charge{charges})[0]
+	return slices.Concat(g.AdmitAll([][]Charge{charges})...)
 }
 
-// AdmitAll debits the charges of all groups if no charge is denied, and none otherwise. It returns the denials of each group,
-// nil for a group without denials.
+// AdmitAll debits the charges of all groups and returns nil if no charge is denied. Otherwise it debits nothing, and
+// returns the denials of each group.
 func (g *Gate) AdmitAll(groups [][]Charge) [][]Denial {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -70,12 +70,13 @@ func (g *Gate) AdmitAll(groups [][]Charge) [][]Denial {
 		}
 		admitted = admitted && denied[i] == nil
 	}
-	if admitted {
-		for _, c := range slices.Concat(groups...) {
-			g.debit(c, c.Units, now)
-		}
+	if !admitted {
+		return denied
 	}
-	return denied
+	for _, c := range slices.Concat(groups...) {
+		g.debit(c, c.Units, now)
+	}
+	return nil
 }
 
 // Settle replaces the charges debited at admission by the actual ones.
@@ -91,8 +92,7 @@ func (g *Gate) Settle(reserved, actual []Charge) {
 	}
 }
 
-// denials returns the limits that deny a charge, and counts the request. It splits a partition that was at its limit for
-// SplitAfter.
+// denials returns the limits that deny a charge. It also splits a partition that was at its limit for SplitAfter.
 func (g *Gate) denials(c Charge, now int64) []Denial {
 	partitions, r := c.coveredPartitions(), g.rate(c)
 	var mean Units

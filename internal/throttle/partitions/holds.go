@@ -45,9 +45,9 @@ func (h *Holds) expire(now int64) {
 	}
 }
 
-// Begin holds a transaction's items and returns the end of the hold, in Unix nanoseconds. If another transaction holds one
-// of the items, Begin holds no item, and blocked reports for each item whether it is held. A transaction with a reused
-// client token holds nothing and is not blocked, since the engine has its response. "" is no client token.
+// Begin holds a transaction's items and returns the end of the hold, in Unix nanoseconds. If another transaction holds
+// one of the items, Begin holds no item, and blocked reports for each item whether it is held. A transaction with a
+// reused client token holds nothing and is not blocked, since the engine has its response. "" is no client token.
 func (h *Holds) Begin(token string, items []ItemID) (until int64, blocked []bool) {
 	if h.hold == 0 {
 		return 0, nil

@@ -14,7 +14,6 @@ type partition struct {
 	reads  lane
 }
 
-// lane returns the partition's lane for writes or for reads.
 func (p *partition) lane(write bool) *lane {
 	if write {
 		return &p.writes
@@ -70,15 +69,15 @@ func (s *Space) lastHash(i int) uint64 {
 	return s.partitions[i+1].low - 1
 }
 
-// halve splits a partition into two equal ranges of hashes. It returns false if the partition has a single hash, or if the
-// space has MaxPartitions.
+// halve splits a partition into two equal ranges of hashes. It returns false if the partition has a single hash, or if
+// the space has MaxPartitions.
 func (s *Space) halve(i int, now int64) bool {
 	low, last := s.partitions[i].low, s.lastHash(i)
 	return last > low && s.split(i, low+(last-low)/2+1, now)
 }
 
-// split splits a partition into the hashes below upperLow and the others. Each half gets half of the tokens saved or owed,
-// and is not at its limit. If the space has MaxPartitions, split returns false and does nothing.
+// split splits a partition into the hashes below upperLow and the others. Each half gets half of the tokens saved or
+// owed, and is not at its limit. If the space has MaxPartitions, split returns false and does nothing.
 func (s *Space) split(i int, upperLow uint64, now int64) bool {
 	if len(s.partitions) == MaxPartitions {
 		return false
@@ -93,8 +92,8 @@ func (s *Space) split(i int, upperLow uint64, now int64) bool {
 	return true
 }
 
-// splitByLoad splits the partition of a hash between two partition keys, so that a lane's latest requests are divided most
-// evenly. It does nothing if these requests are for one partition key.
+// splitByLoad splits the partition of a hash between two partition keys, so that a lane's latest requests are divided
+// most evenly. It does nothing if these requests are for one partition key.
 func (s *Space) splitByLoad(hash uint64, n *lane, now int64) {
 	if point, ok := n.requests.splitPoint(); ok {
 		s.split(s.partitionIndex(hash), point, now)

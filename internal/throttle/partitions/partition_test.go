@@ -127,8 +127,8 @@ func TestSplitOnRequest(t *testing.T) {
 	}
 }
 
-// TestUnitsAreRounded checks that thousandths of a unit are exact, when a bucket gets positive, and that nothing conflicts
-// if transactions take no time.
+// TestUnitsAreRounded checks that thousandths of a unit are exact, when a bucket gets positive, and that nothing
+// conflicts if transactions take no time.
 func TestUnitsAreRounded(t *testing.T) {
 	for n := range 1000 {
 		if got := ToUnits(float64(n) / 1000); got != Units(n)*Unit/1000 {

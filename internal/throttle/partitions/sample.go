@@ -15,8 +15,8 @@ func (s *sample) add(hash uint64) {
 	*s = append(*s, hash)
 }
 
-// splitPoint returns the hash that divides the sample's requests most evenly, or false if they are for one partition key.
-// The hash begins the upper half.
+// splitPoint returns the hash that divides the sample's requests most evenly, or false if they are for one partition
+// key. The hash begins the upper half.
 //
 // DynamoDB chooses the point "based on the key distribution the partition has observed", and leaves a single hot
 // item alone: https://www.usenix.org/conference/atc22/presentation/elhemali, 4.4.

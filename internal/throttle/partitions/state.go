@@ -34,7 +34,6 @@ func (s *Space) State() State {
 	return state
 }
 
-// level returns a partition's limit and its bucket.
 func (n *lane) level(r rate, now int64) Level {
 	n.refill(r, now)
 	return Level{r.perSecond, n.tokens.Float()}
@@ -52,8 +51,8 @@ func (l *limit) level(now int64) Level {
 // AllPartitions has [Space.Split] split all partitions.
 const AllPartitions = -1
 
-// Split splits one partition in two, given by its number in the order of hashes, or AllPartitions. It returns how many were
-// split. A partition of a single hash is not split, nor is any partition once the space has MaxPartitions.
+// Split splits one partition in two, given by its number in the order of hashes, or AllPartitions. It returns how many
+// were split. A partition of a single hash is not split, nor is any partition once the space has MaxPartitions.
 func (s *Space) Split(number int) int {
 	s.gate.mu.Lock()
 	defer s.gate.mu.Unlock()
