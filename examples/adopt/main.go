@@ -77,7 +77,7 @@ func adopt(ctx context.Context, client *dynamodb.Client) error {
 		return err
 	}
 	if got, err := pages(ctx, orders); err != nil || !slices.Equal(got, old) {
-		return fmt.Errorf("read by pages: %d orders, want %d; %v", len(got), len(old), err)
+		return fmt.Errorf("read by pages: found %d orders, want %d (error: %v)", len(got), len(old), err)
 	}
 	fmt.Println("read by pages: the same orders in the same order")
 
@@ -89,11 +89,11 @@ func adopt(ctx context.Context, client *dynamodb.Client) error {
 
 	all := slices.Sorted(slices.Values(slices.Concat(old, sold)))
 	if got, err := pages(ctx, orders); err != nil || !slices.Equal(got, all) {
-		return fmt.Errorf("after the growth: %d orders, want %d; %v", len(got), len(all), err)
+		return fmt.Errorf("after the growth: found %d orders, want %d (error: %v)", len(got), len(all), err)
 	}
 	for i := range otherCustomers {
 		if list, err := listPlain(ctx, plain, customer(i)); err != nil || len(list) != 10 {
-			return fmt.Errorf("customer %d: %d orders, %v", i, len(list), err)
+			return fmt.Errorf("customer %d: found %d orders, want 10 (error: %v)", i, len(list), err)
 		}
 	}
 	fmt.Println("all orders are read in order; other customers' are under their plain names")

@@ -96,7 +96,7 @@ func addReadings(ctx context.Context, readings *table.Table, begin time.Time, co
 		span.Consistent, span.Limit = true, 1000
 		page, err := readings.Page(ctx, sensor, span, time.Now())
 		if err != nil || len(page.Items) != *count {
-			return fmt.Errorf("%s: %d readings, want %d: %w", sensor, len(page.Items), *count, err)
+			return fmt.Errorf("%s: found %d readings, want %d (error: %v)", sensor, len(page.Items), *count, err)
 		}
 	}
 	return nil

@@ -51,7 +51,7 @@ func post(ctx context.Context, record events.DynamoDBEventRecord) error {
 	}
 	defer response.Body.Close()
 	if response.StatusCode >= 300 {
-		return fmt.Errorf("posting a change: TARGET answered %s", response.Status)
+		return fmt.Errorf("posting a change: the URL in TARGET responded with status %s", response.Status)
 	}
 	return nil
 }

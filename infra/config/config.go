@@ -121,7 +121,7 @@ func Parse(context map[string]any) (*Config, error) {
 		}
 		value, err := settingText(context[key])
 		if err == nil && !slices.ContainsFunc(known, func(k Key) bool { return k.Name == key }) {
-			err = errors.New("there is no such setting; docs/deploy.md lists them")
+			err = errors.New("there is no such setting: docs/deploy.md lists the settings")
 		}
 		if err != nil {
 			faults = append(faults, fmt.Errorf("%s: %w", key, err))

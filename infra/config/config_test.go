@@ -56,7 +56,7 @@ func TestAttached(t *testing.T) {
 // TestFaults checks that an error names the setting, its value and what is wanted.
 func TestFaults(t *testing.T) {
 	for want, context := range map[string]map[string]any{
-		`windw: there is no such setting; docs/deploy.md lists them`:           {"windw": "10s"},
+		`windw: there is no such setting: docs/deploy.md lists the settings`:   {"windw": "10s"},
 		`itemsTable: there is no such setting`:                                 {"itemsTable": "x"},
 		`warmWriteUnits: there is no such setting`:                             {"warmWriteUnits": "8000"},
 		`apiRate is 1: want 2 to 100000`:                                       {"apiRate": "1"},

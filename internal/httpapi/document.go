@@ -186,5 +186,5 @@ var attributeValues = jsonv2.WithMarshalers(jsonv2.MarshalToFunc(func(e *jsontex
 	case *types.AttributeValueMemberM:
 		return jsonv2.MarshalEncode(e, v.Value)
 	}
-	return fmt.Errorf("httpapi: no JSON for %T", value)
+	return fmt.Errorf("httpapi: an attribute value of type %T has no JSON form", value)
 }))

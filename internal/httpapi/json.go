@@ -58,7 +58,6 @@ func requireJSONBody(api huma.API) func(huma.Context, func(huma.Context)) {
 	}
 }
 
-// isJSON reports whether a Content-Type is JSON in UTF-8.
 func isJSON(contentType string) bool {
 	kind, parameters, err := mime.ParseMediaType(contentType)
 	utf8 := strings.EqualFold(cmp.Or(parameters["charset"], "utf-8"), "utf-8")

@@ -94,7 +94,6 @@ func RequestID(ctx context.Context) string {
 	return known.id
 }
 
-// loggerOf returns the request's logger, or the default logger for a context without a request.
 func loggerOf(ctx context.Context) *slog.Logger {
 	if known, ok := ctx.Value(requestKey{}).(request); ok {
 		return known.log

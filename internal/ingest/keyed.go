@@ -131,7 +131,7 @@ func setOnce[A any](ctx context.Context, service *Service, key *CallKey, now tim
 // ErrThrottled: callers would take that to mean that nothing was written. It returns other errors unchanged.
 func unavailableAfterSet(err error) error {
 	if errors.Is(err, shard.ErrThrottled) {
-		return fmt.Errorf("%w after it was set: %v", shard.ErrUnavailable, err)
+		return fmt.Errorf("%w after the settings were written: %v", shard.ErrUnavailable, err)
 	}
 	return err
 }
@@ -147,7 +147,7 @@ func chooseAnswer[A any](stored []byte, err error, answer A) (A, error) {
 	}
 	var first A
 	if err := json.Unmarshal(stored, &first); err != nil {
-		return answer, fmt.Errorf("decoding the first answer: %w", err)
+		return answer, fmt.Errorf("decoding the first answer to an Idempotency-Key: %w", err)
 	}
 	return first, nil
 }

@@ -55,7 +55,6 @@ func (c *call) throttle(denied []partitions.Denial) (*http.Response, error) {
 	})
 }
 
-// cancellationReason is the outcome of one action of a cancelled transaction.
 type cancellationReason struct {
 	Code    string
 	Message string `json:",omitzero"`

@@ -122,7 +122,7 @@ func (c *call) fetch(writes ...*write) (map[partitions.ItemID]dynamo.Item, error
 	found := map[partitions.ItemID]dynamo.Item{}
 	for round := 0; len(wanted) > 0; round++ {
 		if round == maxFetch { // each round reads at least one item
-			return nil, fmt.Errorf("reading %d items before or after a write: the engine left keys unprocessed in %d requests", len(writes), round)
+			return nil, fmt.Errorf("reading %d items before or after a write: the engine left keys unprocessed in %d requests; repeat the write later", len(writes), round)
 		}
 		items, unprocessed, err := c.fetchRound(wanted)
 		if err != nil {

@@ -31,7 +31,7 @@ func CacheDir() (string, error) {
 	}
 	dir, err := os.Getwd()
 	if err != nil {
-		return "", fmt.Errorf("find the cache folder: %w", err)
+		return "", fmt.Errorf("find the cache folder: %w: set HOTSHARD_CACHE to a folder", err)
 	}
 	for {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
@@ -45,7 +45,7 @@ func CacheDir() (string, error) {
 	}
 	user, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("find the cache folder: %w", err)
+		return "", fmt.Errorf("find the cache folder: %w: set HOTSHARD_CACHE to a folder", err)
 	}
 	return filepath.Join(user, "hotshard"), nil
 }

@@ -112,7 +112,7 @@ func parseCheckpoint(item dynamo.Item) (cp checkpoint, err error) {
 		return cp, err
 	}
 	if stored.Version != checkpointVersion {
-		return cp, fmt.Errorf("it has version %d, and this program reads only %d: delete it to start again at the oldest record", stored.Version, checkpointVersion)
+		return cp, fmt.Errorf("it has version %d, but this program reads version %d: delete this item to start again at the oldest record", stored.Version, checkpointVersion)
 	}
 	cp = checkpoint{after: stored.Sequence, finished: stored.Finished}
 	if stored.WindowEnd == 0 {

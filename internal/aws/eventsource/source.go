@@ -3,6 +3,8 @@ package eventsource
 import (
 	"context"
 	"time"
+
+	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 )
 
 // Source is the stream that a Mapping reads. OpenStream returns a table's stream. Tests wrap it in a stream that spreads
@@ -30,4 +32,47 @@ type Record struct {
 	Sequence string    // unique in its stream shard, and increasing
 	Created  time.Time // when the change was made, to the second
 	JSON     []byte    // the record in Lambda's event; encoded once, so it is the same at each delivery
+}
+
+// Open implements Source.
+func (s *Stream) Open(shard, after string) Reader {
+	from := TrimHorizon
+	if after != "" {
+		from = AfterSequence(after)
+	}
+	return &reader{stream: s, cursor: s.Cursor(shard, from)}
+}
+
+// reader reads a stream shard.
+type reader struct {
+	stream *Stream
+	cursor *Cursor
+	buffer Buffer
+}
+
+// Next implements Reader. If the records after the position were trimmed, the next call continues at the oldest record.
+func (r *reader) Next(ctx context.Context, limit int) (records []Record, closed bool, err error) {
+	limit = min(limit, MaxRecords)
+	page, err := r.cursor.Next(ctx, &r.buffer, limit)
+	if IsStale(err) {
+		page, err = r.cursor.Next(ctx, &r.buffer, limit)
+	}
+	if IsTrimmed(err) {
+		r.cursor.Seek(TrimHorizon)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	defer r.buffer.Release()
+	now := time.Now().UTC().Truncate(time.Second)
+	for _, record := range r.stream.DropEmptyDeletes(page.Records) {
+		created := record.Created
+		if !r.stream.Exact() {
+			created = dynamolocal.CreationTime(created, now)
+		}
+		records = append(records, Record{
+			Sequence: string(record.Sequence), Created: created, JSON: encodeRecord(record.Raw, created, r.stream.ARN()),
+		})
+	}
+	return records, page.Closed, nil
 }
