@@ -172,14 +172,6 @@ func check(c *config.Config, flags ...string) string {
 // conflictsPerMinute is the alarm's threshold, five a second. A keyed call's transaction locks items for milliseconds.
 const conflictsPerMinute = 300
 
-// conflicts returns the metrics of conflicts with transactions.
-func conflicts(c *config.Config) (list []awscloudwatch.Metric) {
-	for _, table := range c.Sources() {
-		list = append(list, tableMetric(table, "", "TransactionConflict"))
-	}
-	return list
-}
-
 // manyChanges is the number of changed shard counts in five minutes that has a cause worth knowing.
 const manyChanges = 50
 
@@ -187,6 +179,10 @@ func shardAlarms(s awscdk.Stack, c *config.Config, ingest function) []alarm {
 	grown := logMetric(s, c, ingest, "ShardCountsGrownByIngest", "grown", "1")
 	limited := logMetric(s, c, ingest, "PartitionsAreTheLimit", "more write shards do not help: the table's partitions are the limit", "1")
 	full := logMetric(s, c, ingest, "ShardMapFull", "not grown: the shard map is full", "1")
+	var conflicts []awscloudwatch.Metric
+	for _, table := range c.Sources() {
+		conflicts = append(conflicts, tableMetric(table, "", "TransactionConflict"))
+	}
 	changes := total("changes of shard counts", 5, append(detectorMetrics(c, sum, "ShardCountChanges"), grown)...)
 	return []alarm{{
 		name: "shard-changes", cause: upkeep, metric: changes, threshold: manyChanges, periods: 1,
@@ -203,7 +199,7 @@ func shardAlarms(s awscdk.Stack, c *config.Config, ingest function) []alarm {
 		text: "A key is throttled that has the maximum of useful write shards: the table has too few partitions. " +
 			"DynamoDB splits them within minutes. The runbook has the command that splits them before a launch.",
 	}, {
-		name: "conflicts", cause: partitions, metric: filled("conflicts", conflicts(c)...), threshold: conflictsPerMinute, periods: 5, datapoints: 3,
+		name: "conflicts", cause: partitions, metric: filled("conflicts", conflicts...), threshold: conflictsPerMinute, periods: 5, datapoints: 3,
 		text: fmt.Sprintf("Transactions conflicted %d times a minute or more, for three of five minutes. "+
 			"Counters and limits then get more write shards; a player, a session or an idempotency key with many writers does not.", conflictsPerMinute),
 	}}

@@ -102,15 +102,15 @@ type throughput struct {
 
 // limits returns the limits of a whole table or index. On demand these are its maximum, or the account's quota if it
 // has no maximum; otherwise its provisioned throughput.
-func (t throughput) limits(o Options, onDemand bool) partitions.Throughput {
+func (t throughput) limits(options Options, onDemand bool) partitions.Throughput {
 	limit := func(provisioned, maximum int) partitions.Limit {
 		switch {
 		case !onDemand:
-			return partitions.Limit{Cause: partitions.Provisioned, PerSecond: min(max(0, provisioned), maxTableWCU), Burst: o.Burst}
+			return partitions.Limit{Cause: partitions.Provisioned, PerSecond: min(max(0, provisioned), maxTableWCU), Burst: options.Burst}
 		case maximum > 0:
 			return partitions.Limit{Cause: partitions.MaxOnDemand, PerSecond: min(maximum, maxTableWCU)}
 		}
-		return partitions.Limit{Cause: partitions.Account, PerSecond: o.TableQuota}
+		return partitions.Limit{Cause: partitions.Account, PerSecond: options.TableQuota}
 	}
 	return partitions.Throughput{
 		Reads:  limit(t.ProvisionedThroughput.ReadCapacityUnits, t.OnDemandThroughput.MaxReadRequestUnits),
@@ -119,14 +119,14 @@ func (t throughput) limits(o Options, onDemand bool) partitions.Throughput {
 }
 
 // newTable returns a described table with full buckets. [Options.TableWCU] replaces the table's own limit of writes.
-func newTable(gate *partitions.Gate, o Options, database string, d description) *table {
+func newTable(gate *partitions.Gate, options Options, database string, d description) *table {
 	onDemand := d.Table.BillingModeSummary.BillingMode == "PAY_PER_REQUEST"
-	if o.TableWCU > 0 {
-		d.Table.ProvisionedThroughput.WriteCapacityUnits = o.TableWCU
-		d.Table.OnDemandThroughput.MaxWriteRequestUnits = o.TableWCU
+	if options.TableWCU > 0 {
+		d.Table.ProvisionedThroughput.WriteCapacityUnits = options.TableWCU
+		d.Table.OnDemandThroughput.MaxWriteRequestUnits = options.TableWCU
 	}
 	t := &table{
-		Space: gate.NewSpace(partitions.Resource{Table: d.Table.TableName, ARN: d.Table.TableArn, OnDemand: onDemand}, d.Table.limits(o, onDemand)),
+		Space: gate.NewSpace(partitions.Resource{Table: d.Table.TableName, ARN: d.Table.TableArn, OnDemand: onDemand}, d.Table.limits(options, onDemand)),
 		key:   newKeys(d.Table.KeySchema),
 
 		database: database, arns: map[string]bool{},
@@ -135,7 +135,7 @@ func newTable(gate *partitions.Gate, o Options, database string, d description) 
 		t.indexes = append(t.indexes, newIndex(t.Space, d.Table.KeySchema, x))
 	}
 	for _, x := range d.Table.GlobalSecondaryIndexes {
-		space := gate.NewSpace(partitions.Resource{Table: d.Table.TableName, Index: x.IndexName, ARN: x.IndexArn, OnDemand: onDemand}, x.limits(o, onDemand))
+		space := gate.NewSpace(partitions.Resource{Table: d.Table.TableName, Index: x.IndexName, ARN: x.IndexArn, OnDemand: onDemand}, x.limits(options, onDemand))
 		t.globalIndexes = append(t.globalIndexes, space)
 		t.indexes = append(t.indexes, newIndex(space, d.Table.KeySchema, x))
 	}

@@ -34,15 +34,9 @@ func (c *consumer) run(ctx context.Context, drain bool) (finished bool, err erro
 	emptyReads := 0
 	for {
 		began := c.mapping.o.Now()
-		number, closed, err := c.readRecords(ctx)
+		number, closed, err := c.readAndDeliver(ctx, drain)
 		if err != nil {
 			return false, err
-		}
-		noneLeft := closed || (drain && number == 0)
-		if noneLeft || c.queue.isDue(&c.mapping.o) {
-			if err := c.flush(ctx); err != nil {
-				return false, err
-			}
 		}
 		if closed {
 			return true, c.delivery.finish(ctx)
@@ -67,8 +61,9 @@ func (c *consumer) run(ctx context.Context, drain bool) (finished bool, err erro
 	}
 }
 
-// readRecords appends the next records to the queue, and returns their number. closed reports that no more will follow.
-func (c *consumer) readRecords(ctx context.Context) (number int, closed bool, err error) {
+// readAndDeliver reads the next records and returns their number. It delivers the queue if the queue makes a batch, if
+// the stream shard is closed, or if drain is set and no record was read.
+func (c *consumer) readAndDeliver(ctx context.Context, drain bool) (number int, closed bool, err error) {
 	var records []Record
 	err = c.mapping.retry(ctx, func() (err error) {
 		records, closed, err = c.reader.Next(ctx, c.mapping.o.BatchSize-len(c.queue.entries))
@@ -78,7 +73,11 @@ func (c *consumer) readRecords(ctx context.Context) (number int, closed bool, er
 		return 0, false, err
 	}
 	c.queue.add(records, c.mapping.o.Now())
-	return len(records), closed, nil
+	noMoreExpected := closed || (drain && len(records) == 0)
+	if noMoreExpected || c.queue.isDue(&c.mapping.o) {
+		err = c.flush(ctx)
+	}
+	return len(records), closed, err
 }
 
 // flush delivers the whole queue in one or more batches.

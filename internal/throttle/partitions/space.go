@@ -77,14 +77,14 @@ func (s *Space) limit(write bool) *limit {
 
 // NewSpace returns the partitions of a new resource, enough for its provisioned throughput. Each bucket has one second's
 // tokens.
-func (g *Gate) NewSpace(r Resource, t Throughput) *Space {
+func (g *Gate) NewSpace(resource Resource, throughput Throughput) *Space {
 	now := g.now()
-	n := uint64(g.partitionCount(t))
+	count := uint64(g.partitionCount(throughput))
 	s := &Space{
-		Resource: r, gate: g, reads: newLimit(t.Reads, now), writes: newLimit(t.Writes, now),
+		Resource: resource, gate: g, reads: newLimit(throughput.Reads, now), writes: newLimit(throughput.Writes, now),
 	}
-	for i := range n {
-		low, rest := bits.Div64(i, 0, n)
+	for i := range count {
+		low, rest := bits.Div64(i, 0, count) // i/count of all hashes
 		if rest > 0 {
 			low++ // the first hash that Partition maps to i
 		}
