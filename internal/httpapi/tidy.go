@@ -81,7 +81,7 @@ func shownFault(err error) *huma.ErrorDetail {
 	fault := *detailed.ErrorDetail()
 	rejectsValue := strings.HasPrefix(fault.Message, "expected ") // so that a nil value is a JSON null
 	if fault.Value != nil || rejectsValue {
-		fault.Value = shownValue(valueAt(&fault))
+		fault.Value = shownValue(rejectedValue(&fault))
 	}
 	fault.Location = strings.Replace(cutTo(fault.Location, maxPlace), ",explode", "", 1)   // the framework's tag
 	fault.Message = strings.TrimPrefix(cutTo(fault.Message, maxDetail), "invalid value: ") // the framework's prefix for parameters
@@ -91,9 +91,9 @@ func shownFault(err error) *huma.ErrorDetail {
 // maxDepth bounds the depth of a request's objects.
 const maxDepth = 4
 
-// valueAt returns the value at a fault's location. For an unexpected member the framework sets the value to the whole
-// object, and the location ends in the member's name, which may contain dots.
-func valueAt(fault *huma.ErrorDetail) any {
+// rejectedValue returns the value at a fault's location. For an unexpected member the framework sets the value to the whole
+// object, and the location ends in the member's name, which may contain dots: so any part of the location may be the name.
+func rejectedValue(fault *huma.ErrorDetail) any {
 	members, ok := fault.Value.(map[string]any)
 	if !ok || fault.Message != validation.MsgUnexpectedProperty {
 		return fault.Value

@@ -93,10 +93,13 @@ func tooManyKeyed(n int, field string) error {
 func applyOnce[A any](ctx context.Context, service *Service, key *CallKey, now time.Time,
 	decide func(context.Context) ([]shardmap.Write, A, error),
 ) (answer A, err error) {
-	first, err := service.once.Decide(ctx, key.storedCall(), now, func(ctx context.Context) (writes []shardmap.Write, text []byte, err error) {
-		if writes, answer, err = decide(ctx); err == nil {
-			text, err = json.Marshal(answer)
+	first, err := service.once.Decide(ctx, key.storedCall(), now, func(ctx context.Context) ([]shardmap.Write, []byte, error) {
+		writes, decided, err := decide(ctx)
+		if err != nil {
+			return nil, nil, err
 		}
+		answer = decided
+		text, err := json.Marshal(decided)
 		return writes, text, err
 	})
 	return chooseAnswer(first, err, answer)

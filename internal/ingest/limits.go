@@ -199,7 +199,6 @@ func (s *Service) countHits(ctx context.Context, key *CallKey, hits []limits.Hit
 	return verdicts, nil
 }
 
-// answerOfHits returns each limit's state. The hits are allowed if all limits allow them.
 func answerOfHits(hits []limits.Hits, verdicts []limits.Verdict) limitAnswer {
 	answer := limitAnswer{Allowed: true}
 	for i, v := range verdicts {
@@ -218,7 +217,7 @@ func (out *limitOutput) setRejectionHeaders(hits []limits.Hits, verdicts []limit
 		}
 	}
 	v, limit := verdicts[longest], hits[longest].Limit
-	windowStart := limit.Start(v.Resets.Add(-1))
+	windowStart := limit.Start(v.Resets.Add(-1)) // of the window that ends at Resets
 	retrySeconds := int64(math.Ceil(max(0, v.Retry.Sub(now).Seconds())))
 	out.RetryAfter = strconv.FormatInt(retrySeconds, 10)
 	out.Policy = fmt.Sprintf(`"limit";q=%d;w=%d`, limit.Max, int64(v.Resets.Sub(windowStart).Seconds()))

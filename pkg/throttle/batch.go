@@ -243,7 +243,7 @@ func (r *batchResponse) unprocessed() map[string][]dynamo.Item {
 func (b *batch) charges(r *reply) (charges []partitions.Charge) {
 	var got batchResponse
 	if !decode(r.text, &got) {
-		got = batchResponse{}
+		got = batchResponse{} // nothing counts as unprocessed or found
 	}
 	unprocessed, reads := got.unprocessed(), map[string][]*part{}
 	for _, p := range b.parts {

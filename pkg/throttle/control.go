@@ -104,7 +104,7 @@ func (l *Limiter) splitOnRequest(w http.ResponseWriter, r *http.Request) {
 	}
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<16))
 	if err != nil || !decode(text, &body) || body.Table == "" {
-		writeError(w, http.StatusBadRequest, "ValidationException", `want {"table":NAME,"index":NAME,"partition":NUMBER}; index and partition may be missing`)
+		writeError(w, http.StatusBadRequest, "ValidationException", `want {"table":NAME,"index":NAME,"partition":NUMBER}; index and partition are optional`)
 		return
 	}
 	table, _, _, err := dynamo.TableName(body.Table)

@@ -28,7 +28,6 @@ func EachFile(tarball string, visit func(path string, content io.Reader) error) 
 	return nil
 }
 
-// eachFile calls visit for each regular file of a tar archive, until visit returns an error.
 func eachFile(archive io.Reader, visit func(path string, content io.Reader) error) error {
 	files := tar.NewReader(archive)
 	for {

@@ -114,13 +114,14 @@ func (l *Lineage) coordinate(ctx context.Context) error {
 	return nil
 }
 
-// nextListing returns the time of the next listing.
+// nextListing returns the time of the next listing: after Relist, or after AskAgain if new shards are expected.
 func (l *Lineage) nextListing() time.Time {
-	all, some := l.listed.Add(l.Relist), l.asked.Add(l.AskAgain)
-	if some.Before(all) && (len(l.known) == 0 || len(l.withoutChildren()) > 0) {
-		return some
+	relist, askAgain := l.listed.Add(l.Relist), l.asked.Add(l.AskAgain)
+	expectsShards := len(l.known) == 0 || len(l.withoutChildren()) > 0
+	if expectsShards && askAgain.Before(relist) {
+		return askAgain
 	}
-	return all
+	return relist
 }
 
 // listAndStart lists shards, and starts those that are new and may be read.

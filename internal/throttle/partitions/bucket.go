@@ -24,7 +24,6 @@ type rate struct {
 	capacity  Units
 }
 
-// newRate returns the rate of a bucket that holds the tokens of burst.
 func newRate(perSecond int, burst time.Duration) rate {
 	return rate{int64(perSecond), Units(int64(perSecond) * int64(burst))}
 }
