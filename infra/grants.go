@@ -40,7 +40,7 @@ type Grant struct {
 	Actions []string
 }
 
-// grantsOf has each function's grants on tables. A transaction needs no grant of its own, only those of its actions.
+// grantsOf has each function's grants on tables. A transaction needs no grant of its own, only grants of its actions.
 var grantsOf = map[string][]Grant{
 	Reader: union(detection, folds),
 	Ingest: {

@@ -5,8 +5,8 @@
 //	app, err := infra.New(map[string]any{"prefix": "demo-"}, "../dist", "cdk.out")
 //	app.Synth(nil)
 //
-// The tables' schemas come from internal/base/schema, the API's routes from the functions' own, their environment from
-// their settings, their roles from the interfaces of their clients (grants.go).
+// The tables' schemas come from internal/base/schema, and the API's routes from the functions' routes. The functions'
+// environment comes from their settings, and their roles from the interfaces of their clients (grants.go).
 //
 // A function makes each component from the stack, the settings and other components. All constructs are direct children
 // of the stack, which determines CloudFormation's ids.

@@ -15,7 +15,7 @@ import (
 
 func main() { function.Run("reader", build) }
 
-// settings are those of both functions.
+// settings has the settings of both functions.
 type settings struct {
 	Detector   hotkeys.Settings
 	Aggregator fold.Settings

@@ -86,7 +86,7 @@ type response struct {
 
 func (w *response) Header() http.Header { return w.header }
 
-// WriteHeader sets the status and fixes the header, as net/http does: later calls and informational ones do nothing.
+// WriteHeader sets the status and fixes the header, as net/http does: later calls and informational statuses do nothing.
 func (w *response) WriteHeader(status int) {
 	if w.sent == nil && status >= http.StatusOK {
 		w.status, w.sent = status, w.header.Clone()

@@ -8,7 +8,7 @@ import (
 // The DynamoDB calls that ingest makes, by table. infra grants them to its role. The actions of a transaction
 // need grants on their own tables.
 type (
-	// Client makes all of them.
+	// Client makes all these calls.
 	Client interface {
 		ItemsClient
 		EventsClient

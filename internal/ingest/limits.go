@@ -17,7 +17,7 @@ import (
 
 type limitInput = bodyInput[limitInputBody]
 
-// limitInputBody is one limit, or a list of them.
+// limitInputBody has one limit, or a list of limits.
 type limitInputBody struct {
 	Key     httpapi.Name  `json:"key,omitempty" example:"login/ann"`
 	Limit   int64         `json:"limit,omitempty" minimum:"1" maximum:"1000000000" example:"100" doc:"Allowed hits in a window"`
@@ -155,7 +155,7 @@ type limitState struct {
 	ResetsAt  string       `json:"resets_at" format:"date-time" doc:"End of the window"`
 }
 
-// limitOutput has headers for a rejected hit only. draft-ietf-httpapi-ratelimit-headers defines those of the quota.
+// limitOutput has headers for a rejected hit only. draft-ietf-httpapi-ratelimit-headers defines RateLimit and its policy.
 type limitOutput struct {
 	RetryAfter string `header:"Retry-After" doc:"For a rejected hit: seconds until it would be allowed, if no others come"`
 	Policy     string `header:"RateLimit-Policy" doc:"For a rejected hit: the quota q of the limit that rejects it for the longest time, and its window w in seconds"`

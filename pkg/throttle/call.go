@@ -72,7 +72,7 @@ func (c *call) passThrough() (*http.Response, error) {
 // credentials, which may select a database.
 func (c *call) request(operation string, body []byte) *http.Request {
 	req := c.req.WithContext(c.req.Context())
-	req.Header = maps.Clone(req.Header) // keeps the values, of which none is changed
+	req.Header = maps.Clone(req.Header) // shares the values, which stay unchanged
 	req.Header.Set("X-Amz-Target", targetPrefix+operation)
 	req.Header.Del("Content-Length")
 	req.ContentLength = int64(len(body))
@@ -82,7 +82,7 @@ func (c *call) request(operation string, body []byte) *http.Request {
 		return req
 	}
 	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-	req.Body, _ = req.GetBody() // it has no error
+	req.Body, _ = req.GetBody() // GetBody has no error
 	return req
 }
 

@@ -124,7 +124,7 @@ func (l *Lineage) nextListing() time.Time {
 	return relist
 }
 
-// listAndStart lists shards, and starts those that are new and may be read.
+// listAndStart lists shards, and starts new shards that may be read.
 func (l *Lineage) listAndStart(ctx context.Context) error {
 	parents := l.withoutChildren()
 	few := len(parents) > 0 && len(parents) <= fewAsks

@@ -11,7 +11,7 @@ import (
 )
 
 // Mapping is an event source mapping: it reads a stream and invokes a handler with batches of its records, as Lambda
-// does. It delivers the records of a stream shard in order, at least once, and after those of its parent. It saves its
+// does. It delivers the records of a stream shard in order, at least once, and after its parent's records. It saves its
 // progress after each batch. The next Run or Drain of a mapping with that name continues there, even after a crash.
 type Mapping struct {
 	o           MappingOptions

@@ -33,7 +33,7 @@ type Page struct {
 	AsOf    time.Time          // the service's time when it answered, or earlier by up to a second and the call's duration
 }
 
-// Buffer holds the answer that a page refers to. The zero value is ready to use, for one page after the other.
+// Buffer holds the answer that a page refers to. The zero value is ready to use. It holds one page at a time.
 type Buffer struct {
 	body    bytes.Buffer
 	decoder ddbstream.Decoder

@@ -97,7 +97,7 @@ func (s *Stream) observeTimes(records []ddbstream.Record) {
 // maximum size.
 func (s *Stream) IsEngine() bool { return IsEngine(s.arn) }
 
-// IsEngine reports whether the ARN is that of a stream of DynamoDB Local. Emulators that contain it may change the ARN.
+// IsEngine reports whether the ARN names a stream of DynamoDB Local. Emulators that contain DynamoDB Local may change it.
 func IsEngine(streamARN string) bool {
 	return strings.Contains(streamARN, ":"+dynamolocal.EngineRegion+":")
 }

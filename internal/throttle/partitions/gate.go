@@ -79,7 +79,7 @@ func (g *Gate) AdmitAll(groups [][]Charge) [][]Denial {
 	return nil
 }
 
-// Settle replaces the charges debited at admission by the actual ones.
+// Settle replaces the charges debited at admission by the actual charges.
 func (g *Gate) Settle(reserved, actual []Charge) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

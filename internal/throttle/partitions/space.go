@@ -54,7 +54,7 @@ func newLimit(l Limit, now int64) *limit {
 	return &limit{bucket{newRate(l.PerSecond, time.Second).capacity, now}, newRate(l.PerSecond, max(l.Burst, time.Second)), l.Cause}
 }
 
-// Space is a set of partitions: those of a table or of a global index.
+// Space has the partitions of a table or of a global index.
 type Space struct {
 	Resource
 	gate       *Gate
