@@ -84,13 +84,13 @@ func sumByCounter(increments []increment) ([]total, error) {
 	var faults []error
 	index := make(map[httpapi.Name]int, len(increments))
 	for i, inc := range increments {
-		t, known := index[inc.Counter]
+		position, known := index[inc.Counter]
 		if !known {
-			t = len(totals)
-			index[inc.Counter] = t
+			position = len(totals)
+			index[inc.Counter] = position
 			totals = append(totals, total{counter: inc.Counter})
 		}
-		before := totals[t].delta
+		before := totals[position].delta
 		sum := before + inc.Delta
 		overflow := (sum > before) != (inc.Delta > 0) // the sum has wrapped around
 		switch {
@@ -99,7 +99,7 @@ func sumByCounter(increments []increment) ([]total, error) {
 		case overflow:
 			faults = append(faults, deltaFault(i, inc, "the counter's increments add up to more than 64 bits"))
 		}
-		totals[t].delta = sum
+		totals[position].delta = sum
 	}
 	if len(faults) > 0 {
 		return nil, httpapi.Invalid(faults...)

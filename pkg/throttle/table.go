@@ -173,7 +173,7 @@ const (
 	maxARNs   = 64  // cached ARNs of a table: DynamoDB Local accepts ARNs of any account
 )
 
-// add caches a table. If there are maxTables already, it removes any other one.
+// add caches a table. If maxTables are cached already, it removes any other table.
 func (t tables) add(key string, added *table) {
 	for other := range t {
 		if len(t) >= maxTables {
