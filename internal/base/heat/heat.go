@@ -28,8 +28,8 @@ import (
 
 // Item has the counts of one window on one stream shard. Units are write units.
 type Item struct {
-	// Table is the table whose stream was read, or "" for hotshard's own tables. Only keys of own tables are parsed as
-	// write shards.
+	// Table is the table whose stream was read, or "" for hotshard's own tables. Only keys of hotshard's tables are
+	// parsed as write shards.
 	Table string
 
 	// Own is the hotshard table whose stream was read; "" with a Table. It distinguishes only folded items.
