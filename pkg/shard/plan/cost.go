@@ -1,8 +1,8 @@
 package plan
 
-// Prices names the Region and the date of the prices that plans assume, which are of the table class Standard. Reserved
-// capacity, the free tier, replicas, backups, transfer, streams and functions are left out. Look up the current prices: https://aws.amazon.com/dynamodb/pricing/on-demand/ and
-// https://aws.amazon.com/dynamodb/pricing/provisioned/
+// Prices is the Region and the date of the prices in a [Cost], for the table class Standard. A Cost leaves out reserved
+// capacity, the free tier, replicas, backups, transfer, streams and functions. The current prices are on
+// https://aws.amazon.com/dynamodb/pricing/on-demand/ and https://aws.amazon.com/dynamodb/pricing/provisioned/
 const Prices = "us-east-1, November 2024"
 
 // The prices, in US dollars.
@@ -25,20 +25,20 @@ type Cost struct {
 	Total   float64 `json:"total"`
 }
 
-// newCost returns the cost of a demand's table from the cost of its writes and reads.
+// newCost returns the cost of a demand's table, whose writes and reads cost this much a month.
 func newCost(d Demand, write, read float64) Cost {
 	c := Cost{Write: write, Read: read, Storage: d.TableGB * storage}
 	c.Total = c.Write + c.Read + c.Storage
 	return c
 }
 
-// onDemand returns the cost of the units used.
+// onDemand returns the cost in on-demand mode: each unit used has a price.
 func onDemand(d Demand) Cost {
 	const millions = hoursAMonth * 3600 / 1e6
 	return newCost(d, d.TableWriteUnits*millions*onDemandWrite, d.TableReadUnits*millions*onDemandRead)
 }
 
-// provisioned returns the cost of capacity for the peak, in whole units, used or not.
+// provisioned returns the cost in provisioned mode: the capacity for the peak has a price, in whole units, used or not.
 func provisioned(d Demand) Cost {
 	return newCost(d, roundUp(d.TableWriteUnits)*hoursAMonth*provisionedWrite, roundUp(d.TableReadUnits)*hoursAMonth*provisionedRead)
 }

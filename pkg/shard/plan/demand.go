@@ -6,10 +6,10 @@ import (
 	"math"
 )
 
-// maxDemand bounds a demand so that no figure overflows. It is far above DynamoDB's limits.
+// maxDemand bounds a demand's numbers so that no result overflows. It is far above DynamoDB's limits.
 const maxDemand = 1e12
 
-// withDefaults returns the demand with its defaults, or the first invalid field.
+// withDefaults returns the demand with its defaults, and a DemandError of the first invalid field.
 func (d Demand) withDefaults() (Demand, error) {
 	d.ItemBytes = cmp.Or(d.ItemBytes, defaultItemBytes)
 	d.Safety = cmp.Or(d.Safety, DefaultSafety)

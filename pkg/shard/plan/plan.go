@@ -11,8 +11,8 @@ import (
 // shards that are on the same partition by chance. A throttled write to a random write shard goes to
 // another write shard; a write to a calculated one can't.
 //
-// In simulations over 64 partitions, at ten times a partition's limit, 99 % of storms had no
-// second with a partition over its limit. With twice the share, fewer storms had none.
+// With these shares, 99 % of the simulated storms on a key kept every partition within its limit in every second. The
+// storms had ten times a partition's limit, on 64 partitions. With twice the share, fewer storms did.
 const (
 	RandomShare     = 0.25
 	CalculatedShare = 0.125
@@ -30,9 +30,9 @@ const (
 // one for each started 1,024 bytes, at least one.
 func WriteUnits(itemBytes int) int { return max(1, (itemBytes+1023)/1024) }
 
-// Needed returns how many write shards a key needs for rate write units a second. A partition
-// takes limit units a second, of which a write shard may use the fraction share. The result is 1 to
-// [shard.MaxShards]; it is 1 if an argument is NaN.
+// Needed returns how many write shards a key needs for rate write units a second, if a write shard may use the fraction
+// share of a partition's limit, also in units a second. The result is 1 to [shard.MaxShards]; it is 1 if an argument is
+// NaN.
 func Needed(rate, limit, share float64) int {
 	if n := roundUp(rate / (share * limit)); n > 1 {
 		return int(min(n, shard.MaxShards))
@@ -83,7 +83,7 @@ type Plan struct {
 	// [RandomShare], for writes that may go to any write shard, and with [CalculatedShare]. hotshard grows a key to
 	// these counts. They leave out Safety, because the shares include a reserve.
 	RandomShards, CalculatedShards int
-	// Capped reports that a count was limited to [shard.MaxShards].
+	// Capped reports that one of the three counts was limited to [shard.MaxShards].
 	Capped bool
 
 	Partitions Partitions
@@ -111,17 +111,17 @@ func New(d Demand) (Plan, error) {
 		CalculatedShards: Needed(d.WriteUnits, PartitionWriteUnits, CalculatedShare),
 		Partitions:       partitions(d), OnDemand: onDemand(d), Provisioned: provisioned(d),
 	}
-	most := max(d.WriteUnits*d.Safety, d.WriteUnits/CalculatedShare) / PartitionWriteUnits
-	p.Capped = roundUp(most) > shard.MaxShards
-	p.Read = gather(p.Shards, ReadItems, d.ItemBytes)
+	largestNeed := max(d.WriteUnits*d.Safety, d.WriteUnits/CalculatedShare) / PartitionWriteUnits
+	p.Capped = roundUp(largestNeed) > shard.MaxShards
+	p.Read = gatherCost(p.Shards, ReadItems, d.ItemBytes)
 	return p, nil
 }
 
 // partitions returns the partitions of a table with this throughput and size.
 func partitions(d Demand) Partitions {
-	p := Partitions{Throughput: int(roundUp(d.TableReadUnits/partitionReadUnits + d.TableWriteUnits/PartitionWriteUnits)), Size: int(roundUp(d.TableGB / partitionGB))}
-	p.Expected = max(1, p.Throughput, p.Size)
-	return p
+	throughput := int(roundUp(d.TableReadUnits/partitionReadUnits + d.TableWriteUnits/PartitionWriteUnits))
+	size := int(roundUp(d.TableGB / partitionGB))
+	return Partitions{Throughput: throughput, Size: size, Expected: max(1, throughput, size)}
 }
 
 // FanOut is the cost of one read of a sharded key.
@@ -135,15 +135,15 @@ type FanOut struct {
 // consistent read costs half a unit for it.
 const readUnitBytes = 4096
 
-// gather returns the cost of reading a number of items that are spread evenly over n write shards, with one
-// query for each write shard. A query's size is rounded up to 4 KB, even if the query finds nothing.
-func gather(n, items, itemBytes int) FanOut {
-	larger := items % n // the number of write shards that have one item more than the others
-	units := func(items int) float64 {
+// gatherCost returns the cost of reading a number of items that are spread evenly over the write shards, with one query
+// for each write shard. A query's size is rounded up to 4 KB, even if the query finds nothing.
+func gatherCost(shards, items, itemBytes int) FanOut {
+	queryUnits := func(items int) float64 {
 		return math.Max(1, math.Ceil(float64(items)*float64(itemBytes)/readUnitBytes))
 	}
-	strong := float64(larger)*units(items/n+1) + float64(n-larger)*units(items/n)
-	return FanOut{Queries: n, ReadUnits: strong / 2, StrongReadUnits: strong}
+	larger := items % shards // the number of write shards that have one item more than the others
+	strong := float64(larger)*queryUnits(items/shards+1) + float64(shards-larger)*queryUnits(items/shards)
+	return FanOut{Queries: shards, ReadUnits: strong / 2, StrongReadUnits: strong}
 }
 
 // DemandError is the error of an invalid field of a [Demand].

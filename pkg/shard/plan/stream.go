@@ -1,15 +1,13 @@
 package plan
 
-import (
-	"time"
-)
+import "time"
 
 // manyStreamShards is the number of stream shards above which deliveries wait longer. Each stream shard causes an
 // invocation of each function in each batching window.
 const manyStreamShards = 50
 
-// BatchingWindow returns how long Lambda waits for records before an invocation, except for rollups. It is 1 s, or 5 s with
-// more than 50 open stream shards.
+// BatchingWindow returns how long Lambda waits for records before an invocation: 1 s, or 5 s with more than 50 open
+// stream shards. Rollups have a [RollupWindow] of their own.
 func BatchingWindow(streamShards int) time.Duration {
 	if streamShards > manyStreamShards {
 		return 5 * time.Second
@@ -27,9 +25,9 @@ const (
 	FoldsTumblingWindow = 5 * time.Minute
 )
 
-// TumblingWindow returns the length of the detector's tumbling window, a multiple of window, the length of the detector's own
-// windows. The length is one window, up to a minute with more than 8 open stream shards, and up to five minutes with more
-// than 250. The detector stores quiet windows when a tumbling window ends.
+// TumblingWindow returns the length of the detector's tumbling window: with up to 8 open stream shards, the length of
+// the detector's own window; with up to 250, a minute; with more, five minutes. It is rounded down to whole windows of
+// the detector, and at least one. The detector stores quiet windows when a tumbling window ends.
 func TumblingWindow(streamShards int, window time.Duration) time.Duration {
 	tumbling := window
 	switch {
@@ -41,5 +39,5 @@ func TumblingWindow(streamShards int, window time.Duration) time.Duration {
 	return max(window, tumbling.Truncate(window))
 }
 
-// FullShare is the share of a function's concurrency that open stream shards may take.
+// FullShare is the fraction of a function's concurrency at which the number of open stream shards raises an alarm.
 const FullShare = 0.8

@@ -13,32 +13,32 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// rename returns a copy of a part of a call or of an answer. The names are exchanged if the part is for one of the
-// tables. ours means that the part is known to be for one.
-func (k *keys) rename(part reflect.Value, ours bool) reflect.Value {
+// rename returns a copy of a part of a call or of an answer, with the names exchanged if the part is for one of k's
+// tables. forOurs means that the part belongs to a call for one of these tables.
+func (k *keyRenamer) rename(part reflect.Value, forOurs bool) reflect.Value {
 	copied := reflect.New(part.Type()).Elem()
 	copied.Set(part)
 	kind := part.Kind()
 	isContainer := kind == reflect.Pointer || kind == reflect.Slice || kind == reflect.Map
 	switch {
 	case kind == reflect.Struct:
-		k.renameFields(copied, ours || k.isFor(part))
+		k.renameFields(copied, forOurs || k.isFor(part))
 	case !isContainer || part.IsNil(): // nothing to rename
 	case kind == reflect.Pointer:
-		copied.Set(k.rename(part.Elem(), ours).Addr())
+		copied.Set(k.rename(part.Elem(), forOurs).Addr())
 	case kind == reflect.Slice:
 		copied.Set(reflect.MakeSlice(part.Type(), part.Len(), part.Len()))
 		for i, item := range part.Seq2() {
-			copied.Index(int(i.Int())).Set(k.rename(item, ours))
+			copied.Index(int(i.Int())).Set(k.rename(item, forOurs))
 		}
 	case part.Type() == reflect.TypeFor[dynamo.Item]():
-		if ours {
+		if forOurs {
 			copied.Set(reflect.ValueOf(k.renameItem(part.Interface().(dynamo.Item))))
 		}
 	case slices.Contains(byAttribute, part.Type()):
 		copied.Set(reflect.MakeMap(part.Type()))
 		for name, condition := range part.Seq2() {
-			if ours {
+			if forOurs {
 				name = reflect.ValueOf(k.newName(name.String()))
 			}
 			copied.SetMapIndex(name, condition)
@@ -58,10 +58,10 @@ var byAttribute = []reflect.Type{
 }
 
 // newName returns the name that replaces an attribute's name.
-func (k *keys) newName(name string) string { return cmp.Or(k.swap[name], name) }
+func (k *keyRenamer) newName(name string) string { return cmp.Or(k.newNames[name], name) }
 
 // renameItem returns a copy of an item with the new names; nil stays nil.
-func (k *keys) renameItem(it dynamo.Item) dynamo.Item {
+func (k *keyRenamer) renameItem(it dynamo.Item) dynamo.Item {
 	if it == nil {
 		return nil
 	}
@@ -72,28 +72,28 @@ func (k *keys) renameItem(it dynamo.Item) dynamo.Item {
 	return renamed
 }
 
-// renameFields renames the fields of a struct that rename has copied, but no ExpressionAttributeValues, whose names (:x) are
-// no attributes. ours means that the call is for one of the tables.
-func (k *keys) renameFields(copied reflect.Value, ours bool) {
+// renameFields renames the fields of a struct that rename has copied. It leaves out ExpressionAttributeValues, whose
+// names (:x) are no attributes. forOurs is as in rename.
+func (k *keyRenamer) renameFields(copied reflect.Value, forOurs bool) {
 	for f, field := range copied.Fields() {
 		if field.CanSet() && f.Name != "ExpressionAttributeValues" {
-			field.Set(k.rename(field, ours))
+			field.Set(k.rename(field, forOurs))
 		}
-		if ours && f.Name == "AttributesToGet" {
+		if forOurs && f.Name == "AttributesToGet" {
 			list := field.Interface().([]string)
 			for i := range list {
 				list[i] = k.newName(list[i])
 			}
 		}
 	}
-	if names := copied.FieldByName("ExpressionAttributeNames"); ours && names.IsValid() {
+	if names := copied.FieldByName("ExpressionAttributeNames"); forOurs && names.IsValid() {
 		k.renameExpressions(copied, names)
 	}
 }
 
-// renameExpressions renames the expressions of a copied struct, and sets its ExpressionAttributeNames to their placeholders,
-// since DynamoDB rejects others.
-func (k *keys) renameExpressions(copied, attributeNames reflect.Value) {
+// renameExpressions renames the expressions of a copied struct, and sets its ExpressionAttributeNames to their
+// placeholders, since DynamoDB rejects others.
+func (k *keyRenamer) renameExpressions(copied, attributeNames reflect.Value) {
 	used := map[string]string{}
 	for f, field := range copied.Fields() {
 		if strings.HasSuffix(f.Name, "Expression") && !field.IsNil() {
@@ -117,9 +117,9 @@ func isReserved(word string) bool {
 	return strings.ContainsAny(word, ":#") || slices.Contains(keywords, strings.ToUpper(word))
 }
 
-// renameInExpression returns an expression with the new names. names has the names of its placeholders; those of the
-// result are added to used.
-func (k *keys) renameInExpression(text string, names, used map[string]string) string {
+// renameInExpression returns an expression with the new names. names has the attributes of the expression's
+// placeholders. renameInExpression adds the placeholders of the result, with their attributes, to used.
+func (k *keyRenamer) renameInExpression(text string, names, used map[string]string) string {
 	return token.ReplaceAllStringFunc(text, func(word string) string {
 		placeholder := strings.TrimPrefix(word, ".")
 		name, isPlaceholder := names[placeholder]
@@ -130,7 +130,7 @@ func (k *keys) renameInExpression(text string, names, used map[string]string) st
 		isTopLevel := placeholder == word
 		if index >= 0 && isTopLevel && (isPlaceholder || !isReserved(word)) {
 			word = k.placeholder(index, names)
-			used[word] = k.swap[name]
+			used[word] = k.newNames[name]
 		} else if isPlaceholder {
 			used[placeholder] = name
 		}
@@ -139,10 +139,10 @@ func (k *keys) renameInExpression(text string, names, used map[string]string) st
 }
 
 // placeholder returns a placeholder for the name k.names[index] that stands for no other attribute in names.
-func (k *keys) placeholder(index int, names map[string]string) string {
-	p := fmt.Sprint("#exchanged", index)
-	for names[p] != "" && !slices.Contains(k.names, names[p]) {
-		p += "x"
+func (k *keyRenamer) placeholder(index int, names map[string]string) string {
+	placeholder := fmt.Sprint("#exchanged", index)
+	for names[placeholder] != "" && !slices.Contains(k.names, names[placeholder]) {
+		placeholder += "x"
 	}
-	return p
+	return placeholder
 }

@@ -155,7 +155,7 @@ func TestCallsAndAnswers(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k, err := Names{Items: "ours", ShardMap: arn + "-map", PartitionKey: "PK", SortKey: "and"}.keys()
+			k, err := Names{Items: "ours", ShardMap: arn + "-map", PartitionKey: "PK", SortKey: "and"}.renamer()
 			require.NoError(t, err)
 			tries := 0
 			handler := middleware.InitializeHandlerFunc(func(_ context.Context, in middleware.InitializeInput) (out middleware.InitializeOutput, metadata middleware.Metadata, err error) {
@@ -203,7 +203,7 @@ func TestSeveralNames(t *testing.T) {
 
 // TestNumbersOfPaths checks that the number of an element is not taken for a key whose name has digits only.
 func TestNumbersOfPaths(t *testing.T) {
-	k, err := Names{ShardMap: "m", PartitionKey: "0"}.keys()
+	k, err := Names{ShardMap: "m", PartitionKey: "0"}.renamer()
 	require.NoError(t, err)
 	renamed := map[string]string{}
 	if got := k.renameInExpression("SET tags[0] = :0, b = pk", nil, renamed); got != "SET tags[0] = :0, b = #exchanged0" || renamed["#exchanged0"] != "0" {

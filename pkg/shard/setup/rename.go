@@ -27,7 +27,7 @@ import (
 // changed. A client may have several Names, each of other tables. If the names are invalid, each call returns
 // ErrMisused.
 func (n Names) RenameKeys(o *dynamodb.Options) {
-	k, err := n.keys()
+	k, err := n.renamer()
 	o.APIOptions = append(slices.Clip(o.APIOptions), func(stack *middleware.Stack) error {
 		if err != nil {
 			return err
@@ -36,17 +36,17 @@ func (n Names) RenameKeys(o *dynamodb.Options) {
 	})
 }
 
-// keys exchanges names of attributes in calls for some tables.
-type keys struct {
-	names  []string          // pk and sk, then the names of the tables' keys
-	swap   map[string]string // for each of these the name that replaces it
-	tables []tableID
+// keyRenamer exchanges names of attributes in calls for some tables.
+type keyRenamer struct {
+	names    []string          // pk and sk, then the names of the tables' keys
+	newNames map[string]string // for each of these the name that replaces it
+	tables   []tableID
 }
 
 // tableID identifies a table. region and account are "" if they are not known.
 type tableID struct{ name, region, account string }
 
-// mayEqual reports whether both may identify the same table.
+// mayEqual reports whether t and other may identify the same table: what both know of it agrees.
 func (t tableID) mayEqual(other tableID) bool {
 	agree := func(a, b string) bool { return a == "" || b == "" || a == b }
 	return t.name == other.name && agree(t.region, other.region) && agree(t.account, other.account)
@@ -55,8 +55,8 @@ func (t tableID) mayEqual(other tableID) bool {
 // maxKeyName is DynamoDB's limit of the bytes of a key's name.
 const maxKeyName = 255
 
-// keys returns the exchange of the names pk and sk for those of the tables' keys, or ErrMisused for invalid names.
-func (n Names) keys() (*keys, error) {
+// renamer returns the exchange of the names pk and sk for those of the tables' renamer, or ErrMisused for invalid names.
+func (n Names) renamer() (*keyRenamer, error) {
 	pk, sk := cmp.Or(n.PartitionKey, schema.PK), cmp.Or(n.SortKey, schema.SK)
 	if pk == sk || pk == schema.SK || sk == schema.PK || max(len(pk), len(sk)) > maxKeyName {
 		return nil, fmt.Errorf("%w: setup.Names: PartitionKey %q and SortKey %q must differ and have at most %d bytes; PartitionKey must not be sk, nor SortKey pk",
@@ -67,8 +67,8 @@ func (n Names) keys() (*keys, error) {
 		return nil, fmt.Errorf("%w: setup.Names: hotshard's functions, which use Rollups and Heat, need the keys %s and %s",
 			shard.ErrMisused, schema.PK, schema.SK)
 	}
-	k := &keys{names: []string{schema.PK, schema.SK, pk, sk}}
-	k.swap = map[string]string{schema.PK: pk, schema.SK: sk, pk: schema.PK, sk: schema.SK}
+	k := &keyRenamer{names: []string{schema.PK, schema.SK, pk, sk}}
+	k.newNames = map[string]string{schema.PK: pk, schema.SK: sk, pk: schema.PK, sk: schema.SK}
 	for _, t := range n.tables() {
 		name, region, account, err := dynamo.TableName(t.Name)
 		if err != nil {
@@ -81,10 +81,10 @@ func (n Names) keys() (*keys, error) {
 
 // addTo adds k to a client's stack, after the SDK's own middleware, since an idempotency token belongs to the caller's
 // input. It returns ErrMisused if the stack has other Names with the same table.
-func (k *keys) addTo(stack *middleware.InitializeStep) error {
+func (k *keyRenamer) addTo(stack *middleware.InitializeStep) error {
 	for _, id := range stack.List() {
 		added, _ := stack.Get(id)
-		other, ok := added.(*keys)
+		other, ok := added.(*keyRenamer)
 		switch {
 		case !ok:
 		case other.ID() == k.ID():
@@ -97,7 +97,7 @@ func (k *keys) addTo(stack *middleware.InitializeStep) error {
 }
 
 // table returns a table's definition with the names of its keys.
-func (k *keys) table(t schema.Table) schema.Table {
+func (k *keyRenamer) table(t schema.Table) schema.Table {
 	names := []*string{&t.PartitionKey, &t.SortKey, &t.TTL}
 	for i := range t.Indexes {
 		index := &t.Indexes[i]
@@ -113,11 +113,11 @@ func (k *keys) table(t schema.Table) schema.Table {
 }
 
 // ID returns the name of k in a client's stack, which differs for different Names.
-func (k *keys) ID() string { return fmt.Sprint("hotshard's keys ", k.tables, k.names) }
+func (k *keyRenamer) ID() string { return fmt.Sprint("hotshard's keys ", k.tables, k.names) }
 
 // HandleInitialize renames the key attributes in a call's input, and back in its output and errors. Statements pass
 // unchanged.
-func (k *keys) HandleInitialize(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (out middleware.InitializeOutput, metadata middleware.Metadata, err error) {
+func (k *keyRenamer) HandleInitialize(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (out middleware.InitializeOutput, metadata middleware.Metadata, err error) {
 	switch in.Parameters.(type) {
 	case *dynamodb.ExecuteStatementInput, *dynamodb.BatchExecuteStatementInput, *dynamodb.ExecuteTransactionInput:
 		return next.HandleInitialize(ctx, in)
@@ -140,7 +140,7 @@ func (k *keys) HandleInitialize(ctx context.Context, in middleware.InitializeInp
 }
 
 // isFor reports whether a call, or an action of a transaction, is for one of the tables.
-func (k *keys) isFor(call reflect.Value) bool {
+func (k *keyRenamer) isFor(call reflect.Value) bool {
 	for name, field := range call.Fields() {
 		switch {
 		case name.Name == "TableName":
@@ -153,13 +153,13 @@ func (k *keys) isFor(call reflect.Value) bool {
 }
 
 // hasTable reports whether k exchanges the names of this table's keys.
-func (k *keys) hasTable(nameOrARN string) bool {
+func (k *keyRenamer) hasTable(nameOrARN string) bool {
 	name, region, account, err := dynamo.TableName(nameOrARN)
 	return err == nil && slices.ContainsFunc(k.tables, tableID{name, region, account}.mayEqual)
 }
 
 // renameError returns a call's error with hotshard's names, pk and sk, in its items.
-func (k *keys) renameError(call reflect.Value, err error) error {
+func (k *keyRenamer) renameError(call reflect.Value, err error) error {
 	if e, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok && k.isFor(call) {
 		e.Item = k.renameItem(e.Item)
 	}

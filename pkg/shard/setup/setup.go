@@ -49,7 +49,7 @@ func (n Names) tables() []schema.Table {
 // stream or TTL attribute differ, or an index lacks an attribute. Without TTL results are correct, but expired items are
 // not deleted. AWS does not enable TTL while it is being disabled; a later call of Create does.
 func Create(ctx context.Context, db Client, names Names) error {
-	k, err := names.keys()
+	k, err := names.renamer()
 	if err != nil {
 		return err
 	}

@@ -76,8 +76,8 @@ func (r *Reader) revs(ctx context.Context, base schema.BaseKey, shards int) ([]*
 	return revs, nil
 }
 
-// mostWrites is a number of writes that no item takes in a second. A rev that rises faster belongs to an
-// item that was deleted and created again, since a new rev starts at the clock's microseconds.
+// mostWrites bounds the writes to one item in a second. A rev that rises by more belongs to an item that was deleted and
+// created again, since a new rev starts at the clock's microseconds.
 const mostWrites = 10_000
 
 // writesBetween returns the number of writes to each write shard between two reads of its rev. For the write shards in

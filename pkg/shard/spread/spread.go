@@ -27,8 +27,8 @@ type Client interface {
 
 // Reader counts the items on each write shard of a base key.
 //
-// It makes COUNT queries, up to 16 at a time. Each costs as much as reading the items: half a read unit for each 4 KB,
-// at least half a unit. It queries all write shards that the key ever had.
+// Its methods, except Counter, make COUNT queries of all write shards that the key ever had, up to 16 at a time. Each
+// query costs as much as reading the items: half a read unit for each 4 KB, at least half a unit.
 type Reader struct {
 	client Client
 	table  string
@@ -49,11 +49,11 @@ type Result struct {
 	From time.Time `json:"from,omitzero"`
 	To   time.Time `json:"to,omitzero"`
 	// Strays is the number of items on write shards at or above the shard count in effect; the Spread leaves them out.
-	// New events of the 15 s before a growth took effect are strays, as are items from writers with an outdated shard
-	// map. Strays of boards and sessions may also be older than a decrease.
+	// New events of the 15 s before a growth took effect may be strays, and so may items from writers with an outdated
+	// shard map. Boards and sessions may also have strays from before a decrease.
 	Strays int64 `json:"strays"`
-	// Unknown are a counter's write shards that were created, or created again, while writes were
-	// counted. Their number of writes is unknown and counts as 0.
+	// Unknown are a counter's write shards that were created, or deleted and created again, while writes were counted.
+	// The number of writes to them is unknown and counts as 0.
 	Unknown []int `json:"unknown,omitempty"`
 }
 
@@ -66,8 +66,7 @@ const maxSpreadDays = 366
 // each period in which the shard count did not change. It leaves out expired events, but counts the
 // stream markers that checks write among the events.
 //
-// Events makes a query for each day, write shard and change of the count on that day. A range of more
-// than 366 days is an error.
+// Events makes a query for each Result, day and write shard. A range of more than 366 days is an error.
 func (r *Reader) Events(ctx context.Context, entity string, from, to, now time.Time) ([]Result, error) {
 	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(r.client, r.shards, entity)); err != nil {
 		return nil, err
@@ -207,13 +206,13 @@ func (r *Reader) countCurrent(ctx context.Context, base schema.BaseKey, now time
 	return spreadOver(counts, entry.History.Newest()), nil
 }
 
-// spreadOver returns the spread over the first n write shards; items on the others are strays.
-func spreadOver(counts []int64, n int) (s Result) {
-	s.Spread = shard.SpreadOf(counts[:n])
-	for _, stray := range counts[n:] {
-		s.Strays += stray
+// spreadOver returns the spread over the first n write shards; items on other write shards are strays.
+func spreadOver(counts []int64, n int) Result {
+	result := Result{Spread: shard.SpreadOf(counts[:n])}
+	for _, strays := range counts[n:] {
+		result.Strays += strays
 	}
-	return s
+	return result
 }
 
 // countQuery counts the items of one write shard.
@@ -222,8 +221,8 @@ type countQuery struct {
 	input *dynamodb.QueryInput
 }
 
-// count makes queries in parallel and returns the sums by write shard. Queries without a filter of their own count no
-// expired items.
+// count makes the queries in parallel, and returns the number of items by write shard. It leaves expired items out of a
+// query without a filter.
 func (r *Reader) count(ctx context.Context, queries []countQuery, shards int, now time.Time) ([]int64, error) {
 	found := make([]int64, len(queries))
 	group, ctx := errgroup.WithContext(ctx)
