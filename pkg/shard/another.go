@@ -5,5 +5,6 @@ func Another(n, last int) int {
 	if last < 0 || last >= n {
 		return Random(n)
 	}
-	return (last + 1 + Random(n-1)) % n
+	steps := 1 + Random(n-1) // fewer than n, so that the next write shard is not last, unless n is 1
+	return (last + steps) % n
 }

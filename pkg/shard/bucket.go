@@ -17,9 +17,9 @@ const (
 	Day    Bucket = "day"    // 2026-01-05
 )
 
-// Labeled returns the bucket with labels in a layout of package time, for tables of other programs:
-// Hour.Labeled("2006-01-02-15") has labels like 2026-01-05-13. The layout must give labels of a fixed width, which differ
-// for each bucket.
+// Labeled returns the bucket with labels in a layout of package time, for tables that other programs wrote:
+// Hour.Labeled("2006-01-02-15") has labels like 2026-01-05-13. The labels must have a fixed length, and differ for each
+// bucket; [Bucket.Valid] checks this.
 func (b Bucket) Labeled(layout string) Bucket { return b.width() + " " + Bucket(layout) }
 
 // width returns the bucket without its layout.
@@ -28,7 +28,7 @@ func (b Bucket) width() Bucket {
 	return Bucket(width)
 }
 
-// Width returns the bucket's length. It panics for a bucket that is not [Bucket.Valid].
+// Width returns the bucket's length. It panics if the bucket is neither a Minute, an Hour nor a Day.
 func (b Bucket) Width() time.Duration {
 	switch b.width() {
 	case Minute:
@@ -38,11 +38,11 @@ func (b Bucket) Width() time.Duration {
 	case Day:
 		return 24 * time.Hour
 	}
-	panic(fmt.Sprintf("shard: no bucket %q", string(b)))
+	panic(fmt.Sprintf("shard: no bucket %q: want %s, %s or %s", string(b), Minute, Hour, Day))
 }
 
-// layout returns the layout of the bucket's labels. The value of a bucket that [Bucket.Labeled] returned is its width, a
-// space and the layout: "hour 2006-01-02-15".
+// layout returns the layout of the bucket's labels. A bucket that [Bucket.Labeled] returned holds its width, a space and
+// its layout: "hour 2006-01-02-15".
 func (b Bucket) layout() string {
 	if _, layout, labeled := strings.Cut(string(b), " "); labeled {
 		return layout
@@ -65,7 +65,7 @@ func (b Bucket) Label(t time.Time) string {
 func (b Bucket) Start(label string) (time.Time, error) {
 	start, err := time.ParseInLocation(b.layout(), label, time.UTC)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("shard: %s bucket %q: want the form %s", b, label, b.layout())
+		return time.Time{}, fmt.Errorf("shard: %q is no label of a bucket: want the form %s", label, b.layout())
 	}
 	return start, nil
 }
@@ -76,14 +76,14 @@ func (b Bucket) Labels(from, to time.Time) []string {
 		return nil
 	}
 	var labels []string
-	for at := from.UTC().Truncate(b.Width()); at.Before(to); at = at.Add(b.Width()) {
-		labels = append(labels, b.Label(at))
+	for start := from.UTC().Truncate(b.Width()); start.Before(to); start = start.Add(b.Width()) {
+		labels = append(labels, b.Label(start))
 	}
 	return labels
 }
 
-// Valid returns an error if the bucket's width is not Minute, Hour or Day, or if its layout may give two buckets the same
-// label or labels of different lengths.
+// Valid returns an error if the bucket's width is not Minute, Hour or Day, or if its layout may give two buckets the
+// same label or labels of different lengths.
 func (b Bucket) Valid() error {
 	switch b.width() {
 	case Minute, Hour, Day:
@@ -93,8 +93,9 @@ func (b Bucket) Valid() error {
 	for _, t := range []time.Time{time.Date(2026, 1, 5, 10, 4, 0, 0, time.UTC), time.Date(2026, 12, 22, 21, 59, 0, 0, time.UTC)} {
 		label := b.Label(t)
 		start, err := b.Start(label)
-		isDistinct := err == nil && start.Equal(t.Truncate(b.Width()))
-		if !isDistinct || len(label) != len(b.Label(time.Time{})) {
+		parsesBack := err == nil && start.Equal(t.Truncate(b.Width()))
+		hasFixedLength := len(label) == len(b.Label(time.Time{}))
+		if !parsesBack || !hasFixedLength {
 			return fmt.Errorf("shard: layout %q: labels such as %q must have one length, and differ for each %s", b.layout(), label, b.width())
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// ItemError is the error of an item whose attributes don't have the form that its key implies, because
-// another program wrote it. A retry fails, too.
+// ItemError means that an item's attributes don't have the form that its key implies, because another program
+// wrote the item. A retry returns the same error.
 type ItemError struct {
 	PK, SK string // the item's key; PK is "" if it is unknown
 	Err    error
@@ -19,15 +19,16 @@ func (e *ItemError) Error() string {
 // Unwrap returns the reason.
 func (e *ItemError) Unwrap() error { return e.Err }
 
+// contention is the type of ErrContended.
 type contention struct{}
 
 func (contention) Error() string { return "other calls kept changing the same items" }
 
-// Is reports that the error is a kind of ErrThrottled.
+// Is makes errors.Is report that ErrContended is a kind of ErrThrottled.
 func (contention) Is(target error) bool { return target == ErrThrottled }
 
-// ErrMisused means that a call can't succeed, however often it is made: a setting is
-// missing, or a value is out of bounds. The error names the setting or the value. Nothing was written.
+// ErrMisused means that a repeat of the call fails, too: a setting is missing, or a value is out of
+// bounds. The error's text names the setting or the value. Nothing was written.
 var ErrMisused = errors.New("misused")
 
 // Kinds of errors that callers handle, by errors.Is.
@@ -40,8 +41,8 @@ var (
 	// ErrThrottled means that a write found no capacity within the call's deadline or attempts, and was not made. A call
 	// that makes several writes may have made others.
 	ErrThrottled = errors.New("no capacity")
-	// ErrContended means that other writers kept changing the same items until the deadline,
-	// and nothing was written. It is also an ErrThrottled, since an item has one writer at a time.
+	// ErrContended means that other writers kept changing the same items until the deadline, and nothing was written.
+	// It is also an ErrThrottled, since it has the same remedy: a later retry.
 	ErrContended error = contention{}
 	// ErrUnavailable means that DynamoDB could not be reached or failed. A write may have been made.
 	ErrUnavailable = errors.New("DynamoDB is unavailable")

@@ -10,8 +10,8 @@ import (
 // Format is the text between a name and a write shard's number in a partition key.
 //
 // A sharded key always has its suffix, even with one write shard, so that growth needs no migration. The number is
-// decimal, without a sign or leading zeros. So Join and Split are inverse for every name, even one that contains the
-// separator, if the format is [Format.Valid].
+// decimal, without a sign or leading zeros. So Split(Join(name, shard)) returns any name, even one that contains the
+// format's text, if [Format.Valid] returns nil.
 type Format string
 
 // Formats. Hash is hotshard's own; the others are for tables that other programs sharded.
@@ -56,8 +56,8 @@ func (f Format) JoinPlain(name string, shard int) string {
 	return f.Join(name, shard)
 }
 
-// SplitPlain is the inverse of JoinPlain. Don't use a name for which SplitPlain returns a write shard above 0: the name
-// acme#SHARD_1 would share its key with write shard 1 of acme.
+// SplitPlain is the inverse of JoinPlain, except for a name that itself looks like a write shard: the name acme#SHARD_1
+// has the same key as write shard 1 of acme. Don't use a name for which SplitPlain returns a write shard above 0.
 func (f Format) SplitPlain(key string) (name string, shard int) {
 	name, shard, err := f.Split(key)
 	if err != nil || shard == 0 {
@@ -75,17 +75,17 @@ func (f Format) Valid() error {
 	return nil
 }
 
-// Separator returns the separator between the parts of a name: the format's text up to its
-// first letter or digit. For HashShard it is #.
+// Separator returns the separator between a name and a time bucket: the format's text before its first letter or
+// digit, # for HashShard. It is the whole format if the format begins with a letter or digit, or has none.
 func (f Format) Separator() string {
-	at := strings.IndexFunc(string(f), func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
-	if at < 1 {
+	end := strings.IndexFunc(string(f), func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
+	if end < 1 {
 		return string(f)
 	}
-	return string(f)[:at]
+	return string(f)[:end]
 }
 
-// KeyError is the error of a key that can't be parsed.
+// KeyError means that a key can't be parsed, or can't be used. Its Reason says why, as a clause about the key.
 type KeyError struct {
 	Key    string
 	Reason string

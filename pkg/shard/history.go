@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Change is one step of a key's shard count, which is Count from At on.
+// Change is a change of a key's shard count: from At on, the count is Count.
 type Change struct {
 	At    time.Time // whole milliseconds
 	Count int       // 1 or more
@@ -21,11 +21,11 @@ type History []Change
 // At returns the shard count in effect at t.
 func (h History) At(t time.Time) int {
 	count := 1
-	for _, c := range h {
-		if c.At.After(t) {
+	for _, change := range h {
+		if change.At.After(t) {
 			break
 		}
-		count = c.Count
+		count = change.Count
 	}
 	return count
 }
@@ -39,15 +39,16 @@ func (h History) Max(from, to time.Time) int {
 // order in which they take effect.
 func (h History) Counts(from, to time.Time) []int {
 	counts := []int{h.At(from)}
-	for _, c := range h {
-		if c.At.After(from) && !c.At.After(to) && !slices.Contains(counts, c.Count) {
-			counts = append(counts, c.Count)
+	for _, change := range h {
+		isInRange := change.At.After(from) && !change.At.After(to)
+		if isInRange && !slices.Contains(counts, change.Count) {
+			counts = append(counts, change.Count)
 		}
 	}
 	return counts
 }
 
-// Newest returns the last change's count, even if it is not yet in effect.
+// Newest returns the last change's count, even before it takes effect; 1 without a change.
 func (h History) Newest() int {
 	if len(h) == 0 {
 		return 1
@@ -64,8 +65,8 @@ func (h History) Strings() []string {
 	return list
 }
 
-// ParseHistory parses the form that Strings returns, in any order. Two changes at one time are
-// an error, as is a count below 1.
+// ParseHistory parses the form that Strings returns, in any order. It returns an error for two changes at one time, or
+// a count below 1.
 func ParseHistory(list []string) (History, error) {
 	h := make(History, 0, len(list))
 	for _, s := range list {

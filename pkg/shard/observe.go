@@ -20,23 +20,24 @@ type Attempt struct {
 	Table   string    // a caller's own table; empty for hotshard's tables
 	Shard   int       // the write shard
 	Call    uint64    // the call's number in this process, which all attempts of the call have
-	Items   uint64    // hash of the items that the call writes to the key; 0 if write shards are random
+	Items   uint64    // a hash of the items that the call writes to the key; 0 if write shards are random
 	New     bool      // no other process can name the item yet, so the newest count applies to it at once
 	At      time.Time // the time for which the write shard was chosen: an event's, a limit call's, else the attempt's
 	Outcome Outcome
 
-	// The key's entry in the shard map when the attempt was sent.
+	// The key's entry in the shard map when the attempt was sent. Shards is the newest shard count, or for an event the
+	// count by which its write shard was chosen, if that is larger.
 	Version   int64
-	Shards    int       // the newest shard count; for an event the larger of it and the count at At (near At if New)
+	Shards    int
 	Before    int       // the count before Shards; 0 if there was none
 	Effective time.Time // when Shards takes effect for events that are not New; zero if the count never changed
 	Changed   time.Time // when the entry last changed; zero if it never did
 	Pinned    bool
 
-	// Clear checks that no items are stored under the partition keys of write shards from to to-1. It
-	// returns a [*KeyError] for a key that has items, or the error of the read. Observers call it before
-	// they raise the count above the key's largest count ever. A nil Clear means that no check is needed.
-	Clear func(ctx context.Context, from, to int) error
+	// CheckUnused checks that no items are stored under the partition keys of the write shards n, from <= n < to. It
+	// returns a [*KeyError] for a key that has items, or the error of the read. Observers call it before they raise the
+	// count above the key's largest count ever. A nil CheckUnused means that no check is needed.
+	CheckUnused func(ctx context.Context, from, to int) error
 }
 
 // Outcome is what an attempt shows about its write shard's partition.
@@ -44,10 +45,10 @@ type Outcome int
 
 // The outcomes of an attempt.
 const (
-	// Inconclusive attempts show nothing about the partition: their result is ambiguous, another limit or
-	// another item of the transaction failed them, or they transferred quota between two write shards.
+	// Inconclusive attempts show nothing about the partition: their outcome is unknown, they failed because of another
+	// limit or another item of their transaction, or they transferred quota between two write shards.
 	Inconclusive Outcome = iota
-	// Accepted attempts were written, or rejected by their own condition.
+	// Accepted attempts were written, or their own condition failed.
 	Accepted
 	// Throttled attempts exceeded the limit of the write shard's partition, in the table or in an index.
 	Throttled

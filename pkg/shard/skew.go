@@ -56,12 +56,11 @@ const (
 
 // Bounds of an even spread.
 const (
-	minMean = 5
-	// unevenP is the probability below which a deviation is not chance. So one of a thousand even
-	// keys gets the verdict Uneven.
+	minMean = 5 // items on a write shard, for a valid test
+	// unevenP is the P below which chance does not explain a deviation. One of a thousand even keys has such a P.
 	unevenP = 0.001
-	// unevenDeviation is the deviation below which a spread is even, whatever the test says. With
-	// many items, the test finds the smallest deviation significant.
+	// unevenDeviation is the MaxDeviation below which a spread is even, whatever its P. With many items even the
+	// smallest deviation has a low P.
 	unevenDeviation = 0.1
 )
 
@@ -81,10 +80,10 @@ func (s Spread) Verdict() Verdict {
 // chiSquareTail returns the probability that a chi-square variable with these degrees of freedom is x or more. That is
 // the regularized upper incomplete gamma function Q(degrees/2, x/2).
 //
-// For half of a whole number it is a finite sum (Abramowitz and Stegun, 26.4.4 and 26.4.5).
-// Here it has at most MaxShards/2 terms. With h = x/2 the terms are e^-h h^j / Gamma(j+1) for j
-// = 0, 1, ... below degrees/2. For odd degrees they are erfc(sqrt(h)) and j = 1/2, 3/2, ... No
-// term is negative, so nothing cancels out. Logarithms avoid underflow and overflow.
+// Since degrees/2 is a multiple of 1/2, Q is a finite sum (Abramowitz and Stegun, 26.4.4 and 26.4.5), of at most
+// MaxShards/2 terms. With h = x/2 the terms are e^-h h^j / Gamma(j+1). For even degrees, j is 0, 1, ... below degrees/2.
+// For odd degrees, j is 1/2, 3/2, ..., and erfc(sqrt(h)) is added. No term is negative, so none cancels another.
+// Logarithms avoid underflow and overflow.
 func chiSquareTail(x float64, degrees int) float64 {
 	if x <= 0 || degrees < 1 {
 		return 1

@@ -13,8 +13,8 @@ import (
 // A text stamp is a layout of package time with a fixed width, for UTC times of the years 0 to
 // 9999. Use the stamp of the table's existing items: [Stamp.Parse] rejects keys of another precision.
 //
-// Don't store a time.Time field as the sort key: encoders omit trailing zeros, and then 45.49Z
-// sorts after 45.491Z. Set the sort key with Format or Key.
+// Don't store a time.Time field as the sort key: encoders omit trailing zeros, so 45.49Z would sort after 45.491Z.
+// Set the sort key with Format or Key.
 type Stamp string
 
 // Stamps. UnixSeconds and UnixMillis are for sort keys of type number.
@@ -71,7 +71,8 @@ func (s Stamp) Format(t time.Time) string {
 	return t.UTC().Format(s.layout())
 }
 
-// Parse returns the time at the beginning of key and the rest: "", or a separator and an id.
+// Parse returns the time at the beginning of key, and the rest of key: "", or a separator and an id. For a key that
+// does not begin with the stamp it returns a [*KeyError].
 func (s Stamp) Parse(key string) (t time.Time, rest string, err error) {
 	if s.Number() {
 		t, err = s.parseNumber(key)
@@ -88,8 +89,8 @@ func (s Stamp) Parse(key string) (t time.Time, rest string, err error) {
 	return t, key[len(layout):], nil
 }
 
-// stampError returns the error for a text key that does not begin with the stamp. If the key looks
-// like an encoded time.Time, the error recommends Format.
+// stampError returns the error for a text key that does not begin with the stamp. The error names another stamp with
+// which the key begins, and recommends Stamp.Format if the key looks like an encoded time.Time.
 func (s Stamp) stampError(key string) error {
 	reason := "it does not begin with a time like " + s.layout()
 	for _, other := range []Stamp{Seconds, Millis, Micros, Nanos} {
@@ -129,27 +130,27 @@ func (s Stamp) Key(t time.Time, sep, id string) string {
 	return s.Format(t) + sep + id
 }
 
-// Bounds returns ends for DynamoDB's BETWEEN that contain the sort keys of all times in [from,
-// to). Both are rounded up to the stamp's unit. ok is false if the range is empty.
+// Bounds returns the bounds for DynamoDB's BETWEEN that select the sort keys of all times t, from <= t < to. It rounds
+// both times up to the stamp's unit. ok is false if the range is empty.
 //
-// Ends of text have no Z, so that 12:00:07 and 12:00:07.543 sort correctly among stamps of any
-// precision. A range also finds items with another stamp if from and to are whole units of both
-// stamps. Otherwise the range may miss, or include, such items within a unit of an end.
-func (s Stamp) Bounds(from, to time.Time) (first, last string, ok bool) {
-	low, end := roundUp(from, s.Unit()), roundUp(to, s.Unit())
-	if !low.Before(end) {
+// Text bounds have no Z, so that 12:00:07 and 12:00:07.543 sort correctly among stamps of any precision. A range also
+// selects items with another stamp if from and to are whole units of both stamps. Otherwise the range may miss, or
+// include, such items within a unit of a bound.
+func (s Stamp) Bounds(from, to time.Time) (low, high string, ok bool) {
+	begin, end := roundUp(from, s.Unit()), roundUp(to, s.Unit())
+	if !begin.Before(end) {
 		return "", "", false
 	}
 	if s.Number() {
-		return s.Format(low), s.Format(end.Add(-s.Unit())), true
+		return s.Format(begin), s.Format(end.Add(-s.Unit())), true
 	}
 	if end.UTC().Year() > 9999 {
-		return s.textBound(low), s.Format(end.Add(-s.Unit())) + afterAll, true
+		return s.textBound(begin), s.Format(end.Add(-s.Unit())) + afterAll, true
 	}
-	return s.textBound(low), s.textBound(end), true
+	return s.textBound(begin), s.textBound(end), true
 }
 
-// textBound returns a text that sorts before the stamps of t with any precision, and after those of earlier times.
+// textBound returns a text that sorts before the stamps of t, and after the stamps of earlier times, of any precision.
 func (s Stamp) textBound(t time.Time) string {
 	return strings.TrimSuffix(s.Format(t), "Z")
 }
@@ -160,8 +161,8 @@ const afterAll = "\U0010ffff"
 // wholeSeconds is the common beginning of all text stamps.
 const wholeSeconds = "2006-01-02T15:04:05"
 
-// ParseBound returns the time of a range's end: an end from Bounds, or a sort key with a stamp of any precision.
-// excluded is true for a text from Bounds: no key equals that text, so the range ends before the time.
+// ParseBound returns the time of a bound that Bounds returned, or of a sort key with a stamp of any precision.
+// excluded is true for a text bound, which no sort key equals: a range up to that bound ends before its time.
 func (s Stamp) ParseBound(bound string) (t time.Time, excluded bool, err error) {
 	if s.Number() {
 		t, err = s.parseNumber(bound)

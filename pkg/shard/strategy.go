@@ -30,8 +30,8 @@ func Calculated(attr string, n int) int {
 
 // Summed returns the write shard of attr among n, 0 to n-1, by the sum of its code points. It is the calculation of
 // DynamoDB's Developer Guide (Using write sharding to distribute workloads evenly) without the 1 that the guide adds.
-// Texts with the same characters have the same write shard, and short texts have few different ones. Use [Calculated]
-// for new tables. An n below 1 counts as 1.
+// Texts with the same characters have the same write shard, and short texts use few write shards. For new tables use
+// [Calculated]. An n below 1 counts as 1.
 func Summed(attr string, n int) int {
 	sum := 0
 	for _, r := range attr {

@@ -77,7 +77,7 @@ func (d *Deployment) Changer(o shardmap.ChangerOptions) *shardmap.Changer {
 
 // Patient extends the time-out of a changer's changes for a busy machine, and allows the test's times for them.
 func Patient(c *shardmap.Changer) *shardmap.Changer {
-	set(c, "o", func(o *shardmap.ChangerOptions) { o.Clock = nil })
+	set(c, "clock", func(clock *func() time.Time) { *clock = nil })
 	set(c, "commitTime", func(d *time.Duration) { *d = 20 * time.Second })
 	return c
 }

@@ -63,7 +63,7 @@ type boardPeriod struct {
 	expires time.Time // zero for never
 }
 
-// boardPeriods returns the periods that contain now, with the expiry of their entries.
+// boardPeriods returns the period of each kind that contains now, with the expiry of its entries.
 func (l *Boards) boardPeriods(board string, periods []Period, now time.Time) []boardPeriod {
 	list := make([]boardPeriod, len(periods))
 	for i, p := range periods {
@@ -88,7 +88,7 @@ func (s boardPeriod) item(p Place, rev int64, n int) dynamo.Item {
 	return it
 }
 
-// row returns the attributes that an entry's row in the index has on write shard n.
+// row returns the attributes of an entry's item that place its row in the index on write shard n.
 func (s boardPeriod) row(p Place, rev int64, n int) dynamo.Item {
 	return dynamo.Item{
 		schema.BoardShard:  dynamo.String(schema.BoardShardKey(s.board, s.label, n)),
@@ -105,14 +105,14 @@ func nextPlace(mode Mode, entry *Entry, p PlayerScore, at time.Time) (next Place
 		return next, true, nil
 	}
 	switch mode {
-	case Latest: // a slow process must not replace a newer score
+	case Latest: // a score that arrives late must not replace a newer score
 		return next, !at.Before(entry.At) && next != entry.Place, nil
 	case Total:
 		sum, ok := entry.Score.Add(p.Score)
 		if !ok {
 			return entry.Place, false, fmt.Errorf("%w: %s plus %s", ErrScoreRange, entry.Score, p.Score)
 		}
-		if entry.At.After(at) { // the result is the same in any order of scores
+		if entry.At.After(at) { // the newest time, whatever the order of the scores
 			next.At = entry.At
 		}
 		next.Score = sum

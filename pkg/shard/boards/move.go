@@ -16,9 +16,9 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// MoveRows updates the outdated rows of these players in the index: see Options.DeferRows. It returns
-// the number of rows that it updated, and skips damaged entries. After an error some rows may still be
-// outdated. ErrThrottled means that the index throttles; ErrContended, that entries kept changing.
+// MoveRows updates the outdated rows of these players in the index: see Options.DeferRows. It returns the number of
+// rows that it updated, and skips damaged entries. After an error some rows may still be outdated. ErrThrottled means
+// that the index throttles; ErrContended means that entries kept changing.
 //
 // Each player costs 1 RCU, and each row 1 WCU in the table and 2 WCU in the index. An entry that
 // changes during the call costs as much again.
@@ -43,8 +43,8 @@ const (
 	maxMoveRounds = 5 // attempts for an entry that keeps changing
 )
 
-// moveUnchanged moves the outdated rows of entries that don't change during the call, and returns their number. It also
-// returns the players whose entries changed, and whose rows may still be outdated.
+// moveUnchanged moves the outdated rows of entries that don't change during the call; moved is their number. changed
+// are the players whose entries changed, and whose rows may still be outdated.
 func (l *Boards) moveUnchanged(ctx context.Context, period boardPeriod, players []string, now time.Time) (changed []string, moved int, err error) {
 	entries, err := l.Entries(ctx, period.board, period.label, players, now)
 	if _, damaged := errors.AsType[DamagedEntries](err); err != nil && !damaged {

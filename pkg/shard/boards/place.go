@@ -24,10 +24,10 @@ const (
 	Total Mode = "sum"
 )
 
-// isBetter reports whether a score is better than another by a mode that keeps a player's best.
+// isBetter reports whether a score is better than another: lower in mode Lowest, otherwise higher.
 func (m Mode) isBetter(s, than Score) bool {
 	if m == Lowest {
-		s, than = than, s
+		return s.Cmp(than) < 0
 	}
 	return s.Cmp(than) > 0
 }
@@ -43,7 +43,7 @@ const (
 	Monthly Period = "month"
 )
 
-// Periods returns all periods, in the order of stored settings.
+// Periods returns all periods, in the order in which settings are stored.
 func Periods() []Period { return []Period{AllTime, Daily, Weekly, Monthly} }
 
 // Label returns the label of the period that contains t, as in keys: all, 2026-01-05, 2026-W02 or 2026-01.
@@ -67,7 +67,8 @@ func (p Period) End(t time.Time) time.Time {
 	case Daily:
 		return day.AddDate(0, 0, 1)
 	case Weekly:
-		return day.AddDate(0, 0, 7-(int(day.Weekday())+6)%7)
+		daysSinceMonday := (int(day.Weekday()) + 6) % 7
+		return day.AddDate(0, 0, 7-daysSinceMonday)
 	case Monthly:
 		return day.AddDate(0, 1, 1-day.Day())
 	}
@@ -79,7 +80,7 @@ type Place struct {
 	Player string
 	Score  Score
 	At     time.Time // to the millisecond
-	Lowest bool      // less is better, as on a board with that mode
+	Lowest bool      // less is better, as on a board with mode Lowest
 }
 
 // Merit returns the number that ranks the place, the highest first: the score, or its negative if less is better.
@@ -105,7 +106,7 @@ const (
 	lowestFirst  byte = '<'
 )
 
-// ParseRankKey returns the place that [Place.RankKey] made the key of. The error for any other key is a *[shard.KeyError].
+// ParseRankKey returns the place of a key that [Place.RankKey] returned. For any other key it returns a *[shard.KeyError].
 func ParseRankKey(key string) (Place, error) {
 	const n = rankDigits + timeDigits
 	fault := &shard.KeyError{Key: key, Reason: "it is not a rank key"}
@@ -118,12 +119,12 @@ func ParseRankKey(key string) (Place, error) {
 		return Place{}, fault
 	}
 	p := Place{Player: key[n+1:], Score: merit, At: time.UnixMilli(millis).UTC(), Lowest: key[n] == lowestFirst}
-	p.Score = p.Merit() // the merit of a merit is the score
+	p.Score = p.Merit() // negates the merit again if less is better
 	return p, nil
 }
 
-// MeritBound returns the least rank key of a merit. It sorts before all places with the merit, and
-// after all places with higher ones. Use it with [Reader.Count].
+// MeritBound returns the least rank key of a merit, for [Reader.Count]. It sorts before the rank keys of all places
+// with the merit, and after those of all places with higher merits.
 func MeritBound(merit Score) string { return merit.rankText() }
 
-const timeDigits = 15
+const timeDigits = 15 // of a time in a rank key, in Unix milliseconds

@@ -39,8 +39,7 @@ func NewReader(client ReaderClient, table string, shards *shardmap.Map) *Reader 
 	return &Reader{client: client, table: table, shards: shards}
 }
 
-// Entry returns a player's entry in a period, read strongly consistent, or an error of kind
-// ErrNotFound. It costs 1 RCU.
+// Entry returns a player's entry in a period, read strongly consistent, or an error of kind ErrNotFound. It costs 1 RCU.
 func (l *Reader) Entry(ctx context.Context, board, label, player string, now time.Time) (Entry, error) {
 	found, err := l.Entries(ctx, board, label, []string{player}, now)
 	if err != nil {
@@ -127,7 +126,7 @@ func (l *Reader) Around(ctx context.Context, board, label string, place Place, n
 	if err != nil {
 		return nil, nil, err
 	}
-	scan.seen[place.Player] = &indexRow{rev: newestRev} // ignore the player's own rows
+	scan.seen[place.Player] = &indexRow{rev: newestRev} // ignore that player's own rows
 	before := scan.newRange(schema.FirstRankKey, place.RankKey(), n, true)
 	after := scan.newRange(place.RankKey(), schema.LastRankKey, n, false)
 	if err := scan.readRanges(ctx, n, before, after); err != nil {
@@ -136,9 +135,9 @@ func (l *Reader) Around(ctx context.Context, board, label string, place Place, n
 	return before.places(n), after.places(n), nil
 }
 
-// Count returns the number of players of a period with fromRankKey <= rank key < toRankKey; "" means
-// no bound. It does not count the player of toRankKey, even if the index still has an older row of that player.
-// Count stops when it has counted limit players or more; more reports whether there may be further ones.
+// Count returns the number of players of a period with fromRankKey <= rank key < toRankKey; "" means no bound. It does
+// not count the player of toRankKey, even if the index still has an older row of that player. Count stops when it has
+// counted limit players or more; more reports whether there may be further players.
 func (l *Reader) Count(ctx context.Context, board, label, fromRankKey, toRankKey string, limit int, now time.Time) (n int, more bool, err error) {
 	from, to := max(fromRankKey, schema.FirstRankKey), toRankKey
 	if to == "" {
@@ -151,8 +150,8 @@ func (l *Reader) Count(ctx context.Context, board, label, fromRankKey, toRankKey
 	if err != nil {
 		return 0, false, err
 	}
-	if self, err := ParseRankKey(to); err == nil {
-		scan.seen[self.Player] = &indexRow{rev: newestRev}
+	if end, err := ParseRankKey(to); err == nil {
+		scan.seen[end.Player] = &indexRow{rev: newestRev} // ignore that player's own rows
 	}
 	n, more, err = scan.countPlayers(ctx, from, to, limit)
 	return n, more, scan.describe("count", err)

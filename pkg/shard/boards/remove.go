@@ -19,9 +19,8 @@ import (
 )
 
 // Remove deletes a player's entries of all time and of this day, week and month, whatever the board's settings; entries
-// of past periods stay until they expire. It returns no error if there is no entry. A later score creates a new entry.
-// An earlier score whose write timed out may also create one, if the player had no entry before it and DynamoDB applies the
-// write after the removal.
+// of past periods stay until they expire. It returns no error if there is no entry. A later score creates a new entry. So
+// may an earlier score of a player without an entry, if its write timed out and DynamoDB applies it after the removal.
 func (l *Boards) Remove(ctx context.Context, board, player string, now time.Time) error {
 	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(l.client, l.shards, board, player)); err != nil {
 		return err
@@ -40,9 +39,9 @@ func (l *Boards) Remove(ctx context.Context, board, player string, now time.Time
 // entry with a higher rev was written by a later call.
 const maxRevAhead = int64(2 * shardmap.Clocks / time.Microsecond)
 
-// remove deletes one entry if it exists, which costs 1 WCU in the index. It deletes no entry whose rev is
-// more than maxRevAhead above the removal's time. The rev of a new entry starts from the time in microseconds. So an attempt that DynamoDB applies late
-// deletes no newer entry, unless the clock of that entry's writer is behind.
+// remove deletes one entry if it exists, which costs 1 WCU in the index. It deletes no entry whose rev is more than
+// maxRevAhead above the removal's time in microseconds, from which revs of new entries start. So an attempt that
+// DynamoDB applies late deletes no newer entry, unless the clock of that entry's writer is behind.
 func (l *Boards) remove(ctx context.Context, period boardPeriod, player string, now time.Time) error {
 	call, clock := observe.Begin(l.observer), dynamo.StartClock(now)
 	highestRev := now.UnixMicro()
@@ -51,7 +50,7 @@ func (l *Boards) remove(ctx context.Context, period boardPeriod, player string, 
 			_, err := l.client.DeleteItem(ctx, l.deleteInput(period, player, highestRev), dynamo.NoRetry)
 			at := clock.Now()
 			entry, count := l.shards.Newest(ctx, Key(period.board), at)
-			attempt := observe.Sent(schema.Board, Key(period.board), entry, shard.Calculated(player, count), at)
+			attempt := observe.NewAttempt(schema.Board, Key(period.board), entry, shard.Calculated(player, count), at)
 			attempt.Items = observe.Hash(player)
 			err = call.Observe(ctx, attempt, err)
 			stored, conditionFailed := dynamo.ConditionFailed(err)

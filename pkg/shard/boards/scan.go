@@ -34,7 +34,7 @@ type boardScan struct {
 type indexRow struct {
 	Place
 	rev      int64
-	in       *rankRange // the range that has the row; nil for a player that the scan does not return
+	in       *rankRange // the range that has the row; nil for a player whom the scan leaves out
 	replaced bool       // a newer row of the player was read
 }
 
@@ -50,7 +50,7 @@ func (l *Reader) newScan(ctx context.Context, board, label string, now time.Time
 	return &boardScan{reader: l, board: board, label: label, now: now, shards: entry.Most(), seen: map[string]*indexRow{}}, nil
 }
 
-// describe adds to an error what was read, and the board and period; nil stays nil.
+// describe adds to an error what was read, the board and the period; nil stays nil.
 func (s *boardScan) describe(what string, err error) error {
 	if err == nil {
 		return nil
@@ -58,12 +58,13 @@ func (s *boardScan) describe(what string, err error) error {
 	return fmt.Errorf("reading the %s of board %q, period %s: %w", what, s.board, s.label, err)
 }
 
-// streams returns a stream of each write shard's rows with rank keys from low to high, both included. The
-// pages are sized for n places on all write shards together.
+// streams returns a stream for each write shard, of its rows with rank keys from low to high, both included. The pages
+// are sized for n places on all write shards together.
 func (s *boardScan) streams(low, high string, n int, desc bool) []*dynamo.Stream {
 	list := make([]*dynamo.Stream, s.shards)
+	isExpired := func(it dynamo.Item) bool { return dynamo.Expired(it, s.now) }
 	for i := range list {
-		list[i] = &dynamo.Stream{Client: s.reader.client, SortKey: schema.RankKey, Drop: s.expired, Input: &dynamodb.QueryInput{
+		list[i] = &dynamo.Stream{Client: s.reader.client, SortKey: schema.RankKey, Drop: isExpired, Input: &dynamodb.QueryInput{
 			TableName: &s.reader.table, IndexName: aws.String(schema.ByRank),
 			KeyConditionExpression: aws.String("board_shard = :shard AND rank_key BETWEEN :low AND :high"),
 			ProjectionExpression:   aws.String("rank_key, row_rev, expires_at"),
@@ -79,8 +80,6 @@ func (s *boardScan) streams(low, high string, n int, desc bool) []*dynamo.Stream
 	return list
 }
 
-func (s *boardScan) expired(it dynamo.Item) bool { return dynamo.Expired(it, s.now) }
-
 // rankRange is a range of rank keys, read in one direction.
 type rankRange struct {
 	streams []*dynamo.Stream
@@ -95,8 +94,8 @@ func (s *boardScan) newRange(low, high string, n int, desc bool) *rankRange {
 	return &rankRange{streams: s.streams(low, high, n, desc), desc: desc}
 }
 
-// readRanges reads until each range has n places or is at its end. A newer row of a player replaces an older
-// one, which may be in another range. So a complete range may need one more place.
+// readRanges reads until each range has n places or is at its end. A newer row of a player replaces an older row, which
+// may be in another range. That range then needs one more place.
 func (s *boardScan) readRanges(ctx context.Context, n int, ranges ...*rankRange) error {
 	if err := s.readFirstPages(ctx, ranges); err != nil {
 		return err
@@ -105,7 +104,7 @@ func (s *boardScan) readRanges(ctx context.Context, n int, ranges ...*rankRange)
 		complete = true
 		for _, r := range ranges {
 			for r.live < n && !r.ended {
-				complete = false
+				complete = false // a row of this range may replace a row of another range
 				if err := s.readNext(ctx, r); err != nil {
 					return err
 				}
@@ -133,22 +132,22 @@ func (s *boardScan) readFirstPages(ctx context.Context, ranges []*rankRange) (er
 }
 
 // readNext reads the next row of a range, or sets ended.
-func (s *boardScan) readNext(ctx context.Context, to *rankRange) error {
-	it, err := to.merged.Next(ctx)
+func (s *boardScan) readNext(ctx context.Context, r *rankRange) error {
+	it, err := r.merged.Next(ctx)
 	if err != nil {
 		return err
 	}
 	if it == nil {
-		to.ended = true
+		r.ended = true
 		return nil
 	}
-	s.addRow(it, to)
+	s.addRow(it, r)
 	return nil
 }
 
-// addRow adds a row of the index to a range. It ignores a damaged row, and one that is not newer than the player's row
-// that was read before.
-func (s *boardScan) addRow(it dynamo.Item, to *rankRange) {
+// addRow adds a row of the index to a range. It ignores a damaged row, and a row that is not newer than the row of the
+// same player that was read before.
+func (s *boardScan) addRow(it dynamo.Item, r *rankRange) {
 	place, err := ParseRankKey(dynamo.Text(it, schema.RankKey))
 	if err != nil {
 		return
@@ -165,27 +164,27 @@ func (s *boardScan) addRow(it dynamo.Item, to *rankRange) {
 		older.replaced = true
 		older.in.live--
 	}
-	found := &indexRow{Place: place, rev: rev, in: to}
+	found := &indexRow{Place: place, rev: rev, in: r}
 	s.seen[place.Player] = found
-	to.list = append(to.list, found)
-	to.live++
+	r.list = append(r.list, found)
+	r.live++
 }
 
 // places returns the first n places that were read, in rank order.
-func (s *rankRange) places(n int) []Place {
-	list := make([]Place, 0, max(0, min(n, s.live)))
-	for _, found := range s.list {
+func (r *rankRange) places(n int) []Place {
+	list := make([]Place, 0, max(0, min(n, r.live)))
+	for _, found := range r.list {
 		if !found.replaced && len(list) < n {
 			list = append(list, found.Place)
 		}
 	}
-	if s.desc {
+	if r.desc {
 		slices.Reverse(list)
 	}
 	return list
 }
 
-// countPlayers counts the players of a range of rank keys, page by page over all write shards in
+// countPlayers counts the players with rank keys from low to high, both included, page by page over all write shards in
 // parallel. It stops when it has counted limit players or more; more reports whether rows may be left.
 func (s *boardScan) countPlayers(ctx context.Context, low, high string, limit int) (n int, more bool, err error) {
 	all := &rankRange{}
@@ -194,13 +193,13 @@ func (s *boardScan) countPlayers(ctx context.Context, low, high string, limit in
 		if err := dynamo.FillAll(ctx, open); err != nil {
 			return 0, false, err
 		}
-		for _, from := range open {
-			for _, it := range from.Buf {
+		for _, stream := range open {
+			for _, it := range stream.Buf {
 				s.addRow(it, all)
 			}
-			from.Buf = nil
+			stream.Buf = nil
 		}
-		open = slices.DeleteFunc(open, func(from *dynamo.Stream) bool { return from.Done })
+		open = slices.DeleteFunc(open, func(stream *dynamo.Stream) bool { return stream.Done })
 	}
 	return all.live, len(open) > 0, nil
 }

@@ -17,11 +17,11 @@ type Score struct {
 
 const (
 	nanos     = 1_000_000_000
-	maxWhole  = 1_000_000_000_000_000_000
-	maxDigits = 38 // those of DynamoDB's numbers
-	maxText   = 64
+	maxWhole  = 1_000_000_000_000_000_000 // excluded
+	maxDigits = 38                        // significant digits of DynamoDB's numbers
+	maxText   = 64                        // bytes
 	maxExp    = 30
-	minExp    = -400 // below that of any float64
+	minExp    = -400 // below the exponent of any float64
 )
 
 // ParseScore returns the score of a text in JSON's or DynamoDB's form: 12, -0.5, 1.5e3. It rounds to nine decimal
@@ -50,12 +50,12 @@ func ParseScore(text string) (Score, error) {
 	return s, nil
 }
 
-// significant returns the number of a number's digits from the first to the last that is not 0.
+// significant returns how many digits a number's text has from the first to the last digit that is not 0.
 func significant(number string) int {
 	return len(strings.Trim(strings.Replace(strings.TrimLeft(number, "+-"), ".", "", 1), "0"))
 }
 
-// roundEven returns the nearest whole number, and the even one of two that are equally near.
+// roundEven returns the nearest whole number, or the even number if two are equally near.
 func roundEven(x *big.Rat) *big.Int {
 	whole, rest := new(big.Int).DivMod(x.Num(), x.Denom(), new(big.Int))
 	switch half := rest.Lsh(rest, 1).Cmp(x.Denom()); {
@@ -65,7 +65,7 @@ func roundEven(x *big.Rat) *big.Int {
 	return whole
 }
 
-// fits reports whether a score is within its bounds, which are symmetric.
+// fits reports whether the score is between -10^18 and 10^18, both excluded.
 func (s Score) fits() bool {
 	return s.whole < maxWhole && s.Cmp(Score{-maxWhole, 0}) > 0
 }
@@ -117,7 +117,7 @@ func (s Score) String() string {
 // rankDigits is the length of a score in a rank key.
 const rankDigits = 19 + 9
 
-// rankText returns the score as text of rankDigits digits. The highest score sorts first.
+// rankText returns the score as text of rankDigits digits. Texts of higher scores sort first.
 func (s Score) rankText() string {
 	return fmt.Sprintf("%019d%09d", maxWhole-s.whole, nanos-1-s.nano)
 }

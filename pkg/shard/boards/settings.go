@@ -33,7 +33,7 @@ const (
 	maxKnownBoards = 10_000
 )
 
-// maxModeFixes bounds the attempts to fix a board's mode. An attempt fails if another call has changed the mode.
+// maxModeFixes bounds the attempts of withFixedMode. An attempt fails if another call has changed the mode.
 const maxModeFixes = 10
 
 // knownBoard is a board in a process's cache.
@@ -50,7 +50,7 @@ func (l *Boards) Settings(ctx context.Context, board string, now time.Time) (Set
 	return known.Settings, err
 }
 
-// cachedSettings returns a board's settings from the cache, or else from the table.
+// cachedSettings returns a board's settings from the cache if they are at most settingsAge old, or else from the table.
 func (l *Boards) cachedSettings(ctx context.Context, board string, now time.Time) (knownBoard, error) {
 	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(l.client, l.shards, board)); err != nil {
 		return knownBoard{}, err
@@ -182,9 +182,8 @@ func (l *Boards) configure(ctx context.Context, board string, s Settings) error 
 	return dynamo.ErrOutrun
 }
 
-// withFixedMode returns a board's settings, whose mode can't change any more. For the first score on a board, one more
-// write marks the board as used, on condition that the mode is unchanged. Configure changes the mode only of a board that
-// is not used.
+// withFixedMode returns a board's settings, whose mode can't change any more. Before the first score on a board, it
+// writes that the board is used, on condition that the mode is unchanged. Configure changes no mode of a used board.
 func (l *Boards) withFixedMode(ctx context.Context, board string, now time.Time) (knownBoard, error) {
 	known, err := l.cachedSettings(ctx, board, now)
 	for round := 0; err == nil && !known.used; round++ {

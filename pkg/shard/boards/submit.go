@@ -19,14 +19,14 @@ import (
 const maxEntryWrites = 32
 
 // Submit writes the scores of players. Several scores of one player count as one: the highest,
-// the lowest, the last or the sum, by the board's mode. It returns for each score, in order, nil once it is
+// the lowest, the last or the sum, by the board's mode. It returns for each score, in order, nil once the score is
 // durable in all current periods of the board, or an error:
 //
 //   - ErrThrottled: none of the player's scores was written;
-//   - ErrUnavailable: all, some or none of them may have been written;
+//   - ErrUnavailable: all, some or none of the player's scores may have been written;
 //   - ErrScoreRange: the player's sum would be out of range; other players are not affected.
 //
-// [errors.Join] makes one error of all, nil if all are durable.
+// [errors.Join] makes one error of all; it is nil if all scores are durable.
 //
 // Repeating a call is harmless with Best, Lowest and Latest. With Total, each repeated call counts again, and
 // a score may count twice after a lost connection. SubmitTransact with package once avoids that.
@@ -91,8 +91,8 @@ func (l *Boards) SubmitTransact(ctx context.Context, board string, scores []Play
 	return writes, nil
 }
 
-// preparePlayers reads the entries that scores may change, and returns each player's writes. A player with an
-// invalid entry or sum has an error instead, and writes nothing. attemptAt is when the attempt begins.
+// preparePlayers reads the entries that scores may change, and returns each player's writes. A player with an invalid
+// entry or sum has an error, and the caller makes none of the player's writes. attemptAt is when the attempt begins.
 func (l *Boards) preparePlayers(ctx context.Context, board string, scores []PlayerScore, now, attemptAt time.Time) ([]*playerScores, error) {
 	for _, s := range scores {
 		if err := observe.CheckNames(s.Player); err != nil {
@@ -131,8 +131,8 @@ func (l *Boards) preparePlayers(ctx context.Context, board string, scores []Play
 	return list, nil
 }
 
-// setStored gives each write its entry; byPK has the items that were read, by partition key. It sets the player's error
-// if an entry is invalid or a sum is out of range.
+// setStored sets the stored entry of each write; byPK has the items that were read, by partition key. It sets the
+// player's error if an entry is invalid or a sum is out of range.
 func (p *playerScores) setStored(byPK map[string]dynamo.Item) {
 	for _, w := range p.writes {
 		pk, _ := schema.EntryKey(w.board, w.label, p.Player)
@@ -144,8 +144,8 @@ func (p *playerScores) setStored(byPK map[string]dynamo.Item) {
 	}
 }
 
-// outcome returns the error of a player's writes, or nil. If one period was written and another failed, the error is
-// ErrUnavailable, since other errors mean that nothing was written.
+// outcome returns the worst error of a player's writes, or nil. If one period was written and another failed, the error
+// is ErrUnavailable, since the caller takes other errors to mean that nothing was written.
 func (p *playerScores) outcome() error {
 	if p.err != nil {
 		return p.err

@@ -21,8 +21,8 @@ type writeCall struct {
 	boards  *Boards
 	mode    Mode
 	now     time.Time    // the scores' time
-	clock   dynamo.Clock // the attempt's time, from which revs start
-	startBy time.Time    // writes after this time are not sent
+	clock   dynamo.Clock // runs from the attempt's time; revs of new entries start from its time
+	startBy time.Time    // no write is sent after this time
 
 	call      observe.Call
 	itemsHash uint64 // a hash of the call's players
@@ -36,8 +36,8 @@ type entryWrite struct {
 
 	stored     *Entry // the entry as last read; nil if there is none
 	highestRev int64  // of all reads of the entry
-	wrote      bool
-	err        error
+	wrote      bool   // the entry was written
+	err        error  // why it was not, or nil
 }
 
 // setStored sets w.stored to the entry of an item that was read; a nil item means that there is no entry.
@@ -90,7 +90,7 @@ func (w *entryWrite) nextWrite(ctx context.Context) (write shardmap.Write, ok bo
 		put.ConditionExpression = aws.String("rev = :rev")
 		put.ExpressionAttributeValues = dynamo.Item{":rev": dynamo.Number(w.stored.Rev)}
 	}
-	attempt := observe.Sent(schema.Board, Key(w.board), entry, n, now)
+	attempt := observe.NewAttempt(schema.Board, Key(w.board), entry, n, now)
 	attempt.Items = observe.Hash(w.score.Player)
 	partition := schema.BoardShardKey(w.board, w.label, n)
 	probe := observe.IndexProbe(schema.BoardShard, partition)
@@ -98,11 +98,12 @@ func (w *entryWrite) nextWrite(ctx context.Context) (write shardmap.Write, ok bo
 	return shardmap.Write{Action: types.TransactWriteItem{Put: put}, Attempt: attempt, Probe: probe}, true, nil
 }
 
-// maxOutrun bounds the writes of an attempt, which are repeated if another writer changed the entry first. The failed
-// condition returns the changed entry, so the next write needs no read.
+// maxOutrun bounds the writes of an attempt: each follows a write whose condition failed, since another writer changed
+// the entry. The failed condition returns the changed entry, so the next write needs no read.
 const maxOutrun = 4
 
-// persist writes until the entry has the score, or the score changes nothing. After startBy it writes nothing.
+// persist writes the entry, in several attempts if needed, unless the score changes nothing. After startBy it sends
+// nothing, and returns dynamo.ErrUnsent.
 func (w *entryWrite) persist(ctx context.Context) error {
 	if time.Now().After(w.startBy) {
 		return dynamo.ErrUnsent
@@ -153,8 +154,8 @@ func (w *entryWrite) updateWithoutRow(put *types.Put) *dynamodb.UpdateItemInput 
 	}
 }
 
-// observe reports an attempt to the observer, and returns err. A failed attempt is reported for the write shard of the
-// stored row. After a growth, that shard's partition most likely throttled the move of the row.
+// observe reports an attempt to the observer, and returns err. It reports a failed attempt for the write shard of the
+// stored row: after a growth, most likely that write shard's partition throttled the move of the row.
 func (w *entryWrite) observe(ctx context.Context, a shard.Attempt, err error) error {
 	a.Items = w.itemsHash
 	if err != nil && w.stored != nil {

@@ -1,5 +1,5 @@
-// Package client has interfaces for the DynamoDB operations that the library calls. A
-// *dynamodb.Client implements all of them; tests and wrappers implement what their package uses.
+// Package client has interfaces for the DynamoDB operations that the library calls. A *dynamodb.Client implements all
+// interfaces; a test or wrapper implements those of the packages that it is for.
 package client
 
 import (

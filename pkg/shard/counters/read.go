@@ -47,7 +47,7 @@ func (c *Reader) Sum(ctx context.Context, name string) (Sum, error) {
 	}
 	keys := make([]dynamo.Item, entry.Most())
 	for n := range keys {
-		keys[n] = counterItemKey(name, n)
+		keys[n] = dynamo.Key(schema.CounterKey(name, n))
 	}
 	items, err := dynamo.BatchGet(ctx, c.client, c.table, keys, true)
 	if err != nil {

@@ -35,10 +35,10 @@ func NewSummaries(client ReaderClient, items, rollups string, shards *shardmap.M
 // aggregator last folded them.
 type Summary struct {
 	Value *big.Int // 0 if Err is not nil
-	// AsOf is the time of the newest fold, or of the first growth if nothing was folded yet. It is
-	// ReadAt if the counter never had more than one write shard, or if neither time is known.
+	// AsOf is the time of the newest fold, or of the first growth if nothing was folded since. It is ReadAt if the
+	// counter never had more than one write shard, or if neither time is known.
 	AsOf   time.Time
-	ReadAt time.Time // the time of the call
+	ReadAt time.Time // the time that Read was given
 	Shards int       // the newest shard count
 	Err    error     // wraps ErrUnreadable; other counters of the call are not affected
 }
@@ -60,7 +60,7 @@ func (s *Summaries) Read(ctx context.Context, names []string, now time.Time) ([]
 	list := make([]*counter, len(names))
 	var keys []dynamo.Item
 	for i, name := range names {
-		key := counterItemKey(name, 0)
+		key := dynamo.Key(schema.CounterKey(name, 0))
 		pk := dynamo.Text(key, schema.PK)
 		if counters[pk] == nil {
 			counters[pk] = &counter{name: name, value: new(big.Int)}
@@ -78,9 +78,9 @@ func (s *Summaries) Read(ctx context.Context, names []string, now time.Time) ([]
 	return summaries, nil
 }
 
-// readItems adds the items of write shard 0, which have the keys, and the partial summaries to the counters. At the
-// same time it reads the partials of the write shards in the shard map. Then it reads the partials of further write
-// shards that the items of write shard 0 name.
+// readItems adds to the counters the items of write shard 0, whose keys are given, and the partial summaries. At the
+// same time as these items, it reads the partials of the write shards in the shard map. Then it reads the partials of
+// further write shards, if an item of write shard 0 has a larger count.
 func (s *Summaries) readItems(ctx context.Context, counters map[string]*counter, keys []dynamo.Item, now time.Time) error {
 	var zeros []dynamo.Item
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -107,7 +107,7 @@ func (s *Summaries) readItems(ctx context.Context, counters map[string]*counter,
 }
 
 // lookUpAll sets each counter's shard counts from the shard map. It waits up to mapWait for a newer view, and then uses
-// the old one. After a failed look-up no other waits.
+// the old view.
 func (s *Summaries) lookUpAll(ctx context.Context, counters map[string]*counter, now time.Time) {
 	wait := mapWait
 	if deadline, ok := ctx.Deadline(); ok {
@@ -118,9 +118,9 @@ func (s *Summaries) lookUpAll(ctx context.Context, counters map[string]*counter,
 	for _, c := range counters {
 		entry, err := s.shards.Lookup(ctx, Key(c.name), now)
 		if err != nil {
-			cancel()
+			cancel() // the other look-ups use the old view at once
 		}
-		c.shards, c.mostShards, c.singleUntil = entry.History.Newest(), entry.Most(), s.shards.Single(entry)
+		c.shards, c.mostShards, c.singleUntil = entry.History.Newest(), entry.Most(), s.shards.SingleUntil(entry)
 	}
 }
 
@@ -151,9 +151,9 @@ type counter struct {
 	requested     int       // the number of partial summaries that were requested
 	leastPartials int       // the least number of partial summaries to read: 1 if write shard 0 is absent
 	written       bool      // write shard 0 exists
-	folded        time.Time // the time of the newest fold; zero if there is no partial summary
+	folded        time.Time // the time of the newest fold; zero without a partial summary
 	value         *big.Int
-	err           error // the first of reading an item
+	err           error // why the first unreadable item can't be read
 }
 
 // addFirstShard adds the item of write shard 0.
@@ -188,7 +188,7 @@ func (c *counter) addValue(it dynamo.Item, name string) {
 	c.value.Add(c.value, value)
 }
 
-// keepError keeps the first error of reading an item.
+// keepError sets the counter's error, if it has none yet, to an error of reading an item. A nil error changes nothing.
 func (c *counter) keepError(it dynamo.Item, err error) {
 	if err != nil && c.err == nil {
 		c.err = fmt.Errorf("%w: item %q: %w", ErrUnreadable, dynamo.Text(it, schema.PK), err)

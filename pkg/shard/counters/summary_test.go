@@ -104,7 +104,7 @@ func lostMap(reads *int) *shardmap.Map {
 // TestSummaryReadsNeededPartialsOnly checks which partials a read needs by the shard map. If the map can't be read, the shard
 // counts on write shard 0 decide.
 func TestSummaryReadsNeededPartialsOnly(t *testing.T) {
-	single := libtest.EmptyMap().Single(shardmap.Entry{History: shard.History{{At: time.Unix(100_000, 0), Count: 70}}}) // the lead before
+	single := libtest.EmptyMap().SingleUntil(shardmap.Entry{History: shard.History{{At: time.Unix(100_000, 0), Count: 70}}}) // the lead before
 	folded := time.UnixMilli(1000)
 	for name, c := range map[string]struct {
 		history []string // nil if the map can't be read

@@ -31,8 +31,8 @@ type WriterClient interface {
 //	sk    S   - for write shard 0, + for the others
 //	value N   the sum of what was added to this write shard
 //	rev   N   raised by one with every write; starts at the microsecond of the first
-//	n     NS  on write shard 0 only: the largest number in the set is the most write shards that the
-//	          counter ever had; absent if no writer knew of more than one
+//	n     NS  on write shard 0 only: the largest element is the most write shards that the counter ever
+//	          had; absent if no writer knew of more than one
 type Writer struct {
 	client   WriterClient
 	table    string
@@ -62,7 +62,7 @@ func (c *Writer) Add(ctx context.Context, name string, delta int64, now time.Tim
 	call, clock := observe.Begin(c.observer), dynamo.StartClock(now)
 	last := -1 // the write shard of the last attempt
 	err := dynamo.PersistSum(ctx, func(ctx context.Context) error {
-		w := c.newWrite(ctx, name, delta, last, clock.Now()) // a late attempt must not start a rev below a tombstone's
+		w := c.newWrite(ctx, name, delta, last, clock.Now()) // the attempt's time: see AddTransact
 		last = w.Attempt.Shard
 		_, err := c.client.UpdateItem(ctx, dynamo.UpdateInput(w.Action.Update), dynamo.NoRetry)
 		return call.Observe(ctx, w.Attempt, err)
@@ -73,9 +73,9 @@ func (c *Writer) Add(ctx context.Context, name string, delta int64, now time.Tim
 	return nil
 }
 
-// AddTransact returns Add's write for a transaction of package once, which is safe to repeat.
-// Each call chooses a random write shard. The rev of a new write shard starts from now. So pass the
-// attempt's time, not the call's: a write shard that was deleted meanwhile needs a rev above its tombstone's.
+// AddTransact returns Add's write for a transaction of package once, which is safe to repeat. Each call chooses a random
+// write shard. Pass the attempt's time as now, not the call's: the rev of a new write shard starts from now, and must be
+// above that of a tombstone, if the counter was deleted meanwhile.
 func (c *Writer) AddTransact(ctx context.Context, name string, delta int64, now time.Time) shardmap.Write {
 	return c.newWrite(ctx, name, delta, -1, now)
 }
@@ -87,7 +87,7 @@ func (c *Writer) newWrite(ctx context.Context, name string, delta int64, last in
 	u := c.update(name, n, entry.Most(), delta, now)
 	return shardmap.Write{
 		Action:  types.TransactWriteItem{Update: u},
-		Attempt: observe.Sent(schema.Counter, Key(name), entry, n, now),
+		Attempt: observe.NewAttempt(schema.Counter, Key(name), entry, n, now),
 		Probe:   observe.TableProbe(u.Key),
 	}
 }
@@ -97,7 +97,7 @@ func (c *Writer) newWrite(ctx context.Context, name string, delta int64, last in
 func (c *Writer) update(name string, n, most int, delta int64, now time.Time) *types.Update {
 	u := &types.Update{
 		TableName:                &c.table,
-		Key:                      counterItemKey(name, n),
+		Key:                      dynamo.Key(schema.CounterKey(name, n)),
 		UpdateExpression:         aws.String("SET rev = if_not_exists(rev, :now) + :one ADD #value :delta"),
 		ExpressionAttributeNames: map[string]string{"#value": "value"},
 		ExpressionAttributeValues: dynamo.Item{
@@ -114,8 +114,4 @@ func (c *Writer) update(name string, n, most int, delta int64, now time.Time) *t
 // Key returns a counter's key in the shard map.
 func Key(name string) string {
 	return schema.BaseKey{Type: schema.Counter, Name: name}.String()
-}
-
-func counterItemKey(name string, n int) map[string]types.AttributeValue {
-	return dynamo.Key(schema.CounterKey(name, n))
 }

@@ -18,14 +18,14 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// writeBatch puts items with BatchWriteItem, 25 per call, in parallel. If several items have one
-// key, it writes the last, and all share its outcome.
+// writeBatch puts items with BatchWriteItem, 25 per request, in parallel. Of several items with the same key it writes
+// the last, and all get the outcome of that write.
 type writeBatch struct {
 	*Writer
 	clock dynamo.Clock
 	call  observe.Call
 	items []*batchItem
-	byKey map[string]*batchItem // by the primary key that addWrite was given
+	byKey map[string]*batchItem // by primary key, before any move
 }
 
 // batchItem is an item of a batch.
@@ -33,7 +33,7 @@ type batchItem struct {
 	event   Event
 	item    dynamo.Item
 	attempt shard.Attempt // what observers receive
-	indices []int         // of its events in the caller's list
+	indices []int         // of the item's events in the caller's list
 	// keepsShard means that the item must not move to another write shard, where it might be stored twice.
 	keepsShard bool
 }
@@ -42,7 +42,7 @@ func newWriteBatch(w *Writer, now time.Time) *writeBatch {
 	return &writeBatch{Writer: w, clock: dynamo.StartClock(now), call: observe.Begin(w.observer), byKey: map[string]*batchItem{}}
 }
 
-// addWrite adds the put of an event to the batch; index is the event's in the caller's list.
+// addWrite adds the put of an event to the batch; index is the event's index in the caller's list.
 func (b *writeBatch) addWrite(ev Event, w shardmap.Write, index int) {
 	key := keyText(w.Action.Put.Item)
 	it := b.byKey[key]
@@ -60,7 +60,8 @@ func keyText(it dynamo.Item) string {
 	return dynamo.Text(it, schema.PK) + "\x00" + dynamo.Text(it, schema.SK)
 }
 
-// write puts all items, and sets the error of each failed event in outcomes.
+// write puts all items, and sets the error of each failed event in outcomes, which has an element for each event of the
+// caller's list.
 func (b *writeBatch) write(ctx context.Context, outcomes []error) {
 	attempts := make([]shard.Attempt, len(b.items))
 	for i, it := range b.items {
@@ -86,7 +87,7 @@ func (b *writeBatch) write(ctx context.Context, outcomes []error) {
 	_ = group.Wait() // errors are per item
 }
 
-// putItems writes up to 25 items, and returns the items that failed, with the error.
+// putItems writes up to 25 items. It returns the items that it could not write, and their common error.
 func (b *writeBatch) putItems(ctx context.Context, items []*batchItem) (left []*batchItem, err error) {
 	left = items
 	isRetry := false
@@ -106,7 +107,8 @@ func (b *writeBatch) putItems(ctx context.Context, items []*batchItem) (left []*
 	return nil, nil
 }
 
-// move places a throttled new item by the current count. If the count can't be read, the item keeps its write shard.
+// move moves a throttled new item to the write shard that follows from the current count. If the count can't be read,
+// the item stays on its write shard.
 func (b *writeBatch) move(ctx context.Context, it *batchItem) {
 	if w, err := b.PutTransact(ctx, it.event, b.clock.Now()); err == nil {
 		w.Attempt.Items = it.attempt.Items
@@ -114,8 +116,8 @@ func (b *writeBatch) move(ctx context.Context, it *batchItem) {
 	}
 }
 
-// attempt makes one attempt to write items, and returns the items that are left, with the error. It writes a single item
-// with PutItem, whose throttles have a reason.
+// attempt makes one attempt to write items. It returns the items that it did not write, and their common error. It
+// writes a single item with PutItem, whose throttles have a reason.
 func (b *writeBatch) attempt(ctx context.Context, items []*batchItem) (left []*batchItem, err error) {
 	if len(items) == 1 {
 		return items, b.putItem(ctx, items[0])
@@ -148,24 +150,24 @@ func (b *writeBatch) attempt(ctx context.Context, items []*batchItem) (left []*b
 	return nil, nil
 }
 
-// maxSingles bounds the items written singly after a batch was throttled.
+// maxSingles bounds the items that are written singly after a batch was throttled.
 const maxSingles = 4
 
-// writeSingly writes one item of each partition with PutItem, since a batch does not say why items are
-// unprocessed. If PutItem is throttled, the partition's other items are observed as throttled, too. The
-// batch and the single write are observed as one attempt of each item. writeSingly returns the items that are
-// left, and batchErr or the error of a single write with an unknown outcome.
+// writeSingly writes one item of each partition, for up to maxSingles partitions, with PutItem, since a batch does not
+// say why items are unprocessed. If PutItem is throttled, the partition's other items are observed as throttled, too.
+// The batch and the single write are observed as one attempt of each item. writeSingly returns the items that are not
+// written, and batchErr or the error of a single write with an unknown outcome.
 func (b *writeBatch) writeSingly(ctx context.Context, items []*batchItem, batchErr error) (left []*batchItem, err error) {
 	if !dynamo.IsThrottle(batchErr) && !errors.Is(batchErr, shard.ErrThrottled) {
 		for _, it := range items {
-			it.keepsShard = true // an attempt may have been applied
+			it.keepsShard = true // the batch may have written the item
 			b.call.ObserveAs(ctx, it.attempt, shard.Inconclusive)
 		}
 		return items, batchErr
 	}
 	results := map[string]error{} // of single writes, by partition key
 	var unknown error             // of a single write that may have been applied
-	mayGetCapacity := false       // some item's key may get capacity soon
+	mayGetCapacity := false       // the key of an item that is left may get capacity soon
 	for _, it := range items {
 		pk := dynamo.Text(it.item, schema.PK)
 		result, tried := results[pk]
@@ -176,7 +178,8 @@ func (b *writeBatch) writeSingly(ctx context.Context, items []*batchItem, batchE
 			if result == nil {
 				continue
 			}
-			if !dynamo.IsThrottle(result) && !dynamo.IsConflict(result) { // else nothing was written
+			isUnwritten := dynamo.IsThrottle(result) || dynamo.IsConflict(result)
+			if !isUnwritten {
 				unknown = result
 			}
 		case dynamo.IsThrottle(result):

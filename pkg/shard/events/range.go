@@ -22,7 +22,7 @@ type Range struct {
 	Entity   string
 	From, To time.Time
 	Limit    int    // events per page; 0 or less means 100
-	Bytes    int    // a page ends with the event that brings its items to this size; 0 means no bound
+	Bytes    int    // a page ends once its items have this size together; 0 means no bound
 	Desc     bool   // newest first
 	After    string // Page.Next of the previous page; "" for the first
 }
@@ -34,24 +34,21 @@ type Page struct {
 	Next   string // Range.After of the next page; "" at the range's end
 }
 
-// defaultPage is the number of events of a page without a Limit.
-const defaultPage = 100
-
 // MaxQueries bounds the partitions (write shards of a day) that a page reads. If the page's first
 // day has more, it reads all of that day.
 const MaxQueries = 1000
 
-// Query returns a page of a range by eventually consistent reads. It reads all write shards
-// that the entity had in the range, in parallel, and returns each event once. A range that fits into one page
-// may lack events of about the last second. If it takes several pages and ends recently, Query also reads the entity's
-// entry in the shard map, at 1 RCU a page, and reads the page again if write shards were added. So the pages together miss
-// no event that was stored before the first page was read.
+// Query returns a page of a range by eventually consistent reads. It reads all write shards that the entity had in the
+// range, in parallel, and returns each event once. A range that fits into one page may lack events of about the last
+// second. If it takes several pages and ends recently, Query also reads the entity's entry in the shard map, at 1 RCU a
+// page, and reads the page again if write shards were added. So the pages together miss no event that was stored before
+// the first page was read.
 func (e *Reader) Query(ctx context.Context, r Range, now time.Time) (Page, error) {
 	if err := observe.CheckArguments(e.client, e.shards, r.Entity); err != nil {
 		return Page{}, fmt.Errorf("reading events: %w", err)
 	}
 	if r.Limit <= 0 {
-		r.Limit = defaultPage
+		r.Limit = 100
 	}
 	stored, err := r.storedRange(now)
 	if err != nil {
@@ -64,8 +61,8 @@ func (e *Reader) Query(ctx context.Context, r Range, now time.Time) (Page, error
 	return page, nil
 }
 
-// readSettledPage reads a page by the view's counts. If the page isUnsettled and the counts have changed, it reads the page
-// again by the changed counts.
+// readSettledPage reads a page by the view's counts. If newer counts may matter to the page, it reads them from the
+// table, and reads the page again if they have changed.
 func (e *Reader) readSettledPage(ctx context.Context, r Range, stored place.Range, now time.Time) (Page, error) {
 	entry, err := e.shards.Lookup(ctx, Key(r.Entity), now)
 	if err != nil {
@@ -82,7 +79,8 @@ func (e *Reader) readSettledPage(ctx context.Context, r Range, stored place.Rang
 	return e.readPage(ctx, r, stored, current, now)
 }
 
-// isUnsettled reports whether the page has a cursor that may pass new events on write shards that a view lacks.
+// isUnsettled reports whether a view's counts may be too old for the page: the range takes several pages, and the page
+// has events of the last shardmap.Unsettled, which may be on write shards that the view lacks.
 func (r Range) isUnsettled(page Page, now time.Time) bool {
 	end, newest := r.To, page.Next
 	if r.Desc {
@@ -99,7 +97,7 @@ func (r Range) isUnsettled(page Page, now time.Time) bool {
 // checks write among the events.
 func (r Range) storedRange(now time.Time) (place.Range, error) {
 	if _, _, err := shard.Millis.ParseBound(r.After); r.After != "" && err != nil {
-		return place.Range{}, fmt.Errorf("%w: Range.After %q is malformed: use Page.Next", shard.ErrMisused, r.After)
+		return place.Range{}, fmt.Errorf("%w: Range.After %q is malformed: pass the Next of the previous page", shard.ErrMisused, r.After)
 	}
 	low, high := schema.EventBound(r.From), schema.EventBound(r.To)
 	switch {

@@ -35,9 +35,10 @@ func NewReader(db ReaderClient, table string, shards *shardmap.Map) *Reader {
 	return &Reader{client: db, table: table, shards: shards}
 }
 
-// Get returns one event, read strongly consistent, or an error that wraps ErrNotFound. It costs 1 RCU per 4 KB. Get
-// first reads the write shard by the shard count at the event's time, and then those by the other counts near that
-// time. Before it returns ErrNotFound for a recent time, it also reads the entity's entry in the shard map.
+// Get returns one event, read strongly consistent, or an error that wraps ErrNotFound. It costs 1 RCU per 4 KB on each
+// write shard that it reads: the one that follows from the shard count at the event's time, and then those that follow
+// from other counts near that time. Before it returns ErrNotFound for a recent time, it also reads the entity's entry
+// in the shard map.
 func (e *Reader) Get(ctx context.Context, entity, id string, t, now time.Time) (Event, error) {
 	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(e.client, e.shards, entity, id)); err != nil {
 		return Event{}, err
@@ -60,10 +61,11 @@ func (e *Reader) Get(ctx context.Context, entity, id string, t, now time.Time) (
 	return parseEvent(entity, it)
 }
 
-// find returns the item of an event, or nil if no write shard by these counts has it.
+// find returns the item of an event, or nil if no write shard that follows from the entry's counts has the event.
 func (e *Reader) find(ctx context.Context, entry shardmap.Entry, entity, id string, t, now time.Time) (dynamo.Item, error) {
 	places := entry.PlacesAt(shard.Calculated, id, t)
-	for _, writeShards := range [][]int{places[:1], places[1:]} {
+	likely, others := places[:1], places[1:]
+	for _, writeShards := range [][]int{likely, others} {
 		keys := make([]dynamo.Item, len(writeShards))
 		for i, n := range writeShards {
 			keys[i] = eventKey(entity, id, t, n)

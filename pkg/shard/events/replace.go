@@ -15,12 +15,12 @@ import (
 // attrRev is the number of times that a put of one event replaced other attributes; absent before the first.
 const attrRev = "rev"
 
-// maxOutrun bounds the puts of an attempt, which are repeated if another writer changed the item first.
+// maxOutrun bounds the puts of an attempt: each follows a put whose condition failed, since another writer changed the item.
 const maxOutrun = 4
 
-// putItem puts an item if there is none. It replaces an item with other attributes on condition that they are unchanged,
-// which costs another WCU. So an attempt that DynamoDB applies late replaces no newer data. Each replacement raises rev, by
-// which equal data of two puts differ. A put that replaces nothing leaves no rev.
+// putItem puts an item if there is none. It replaces an item with other attributes on condition that these are unchanged,
+// which costs another WCU. So an attempt that DynamoDB applies late replaces no newer data. Each replacement raises rev, so
+// that the condition also fails if the item was replaced by equal data. A put that replaces nothing leaves no rev.
 func (b *writeBatch) putItem(ctx context.Context, it *batchItem) error {
 	err := b.putOrReplace(ctx, it)
 	it.keepsShard = it.keepsShard || err != nil && !dynamo.IsThrottle(err)

@@ -28,10 +28,10 @@ type Event struct {
 	Time   time.Time // kept to the millisecond
 	Data   map[string]types.AttributeValue
 
-	// New means that the ID was made for this write, and that nobody else knows the ID before the write's end. A new event
-	// uses added write shards at once; other events wait until all processes know of these. After an error that is not
-	// ErrThrottled, a write with another ID may make a second event. So may a write of the same ID that is not New.
-	// Readers leave New false.
+	// New means that the ID was made for this write, and that nobody else knows the ID before the write's end. A new
+	// event uses added write shards at once; other events wait until all processes know of these write shards. After an
+	// error that is not ErrThrottled, a write with another ID may make a second event. So may a write of the same ID
+	// that is not New. Readers leave New false.
 	New bool
 }
 
@@ -66,16 +66,16 @@ func NewWriter(db WriterClient, table string, shards *shardmap.Map, o Options) *
 	return &Writer{client: db, table: table, shards: shards, retention: o.Retention, observer: o.Observer}
 }
 
-// Put writes events, and returns for each, in order, nil once it is durable or an error of kind
-// ErrThrottled, ErrUnavailable, ErrStale or ErrMisused. The others are written even if one fails.
-// [errors.Join] makes one error of all; it is nil if all are durable.
+// Put writes events, and returns for each, in order, nil once the event is durable or an error of kind ErrThrottled,
+// ErrUnavailable, ErrStale or ErrMisused. If one event fails, the others are still written. [errors.Join] makes one
+// error of all; it is nil if all events are durable.
 //
-// A call with one event replaces other data at the cost of a second WCU. Its late attempts replace no data of a newer
-// call, unless a call with several events or PutTransact restored the data that the call replaced. A late attempt of a
-// call with several events may replace newer data.
+// DynamoDB may apply an attempt that timed out after a newer call. A late attempt of a call with one event replaces no
+// data of a newer call, unless a call with several events or PutTransact has restored the old data. A late attempt of a
+// call with several events may replace newer data. A call with one event pays a second WCU if it replaces other data.
 //
-// If two events have the same Entity, ID and Time, Put writes the later in the list, and both have its
-// outcome. These events are ErrMisused, and not written:
+// If two events have the same Entity, ID and Time, Put writes the later in the list, and returns its outcome for both.
+// For these events Put returns ErrMisused, and does not write them:
 //   - without an Entity or an ID;
 //   - with a year in UTC that is not 0 to 9999;
 //   - more than [shardmap.Options].EventAhead ahead of now, since the shard count at that time may
@@ -113,9 +113,9 @@ func (e *Writer) PutTransact(ctx context.Context, ev Event, now time.Time) (shar
 	if err != nil {
 		return shardmap.Write{}, fmt.Errorf("writing event %q of %q: %w", ev.ID, ev.Entity, err)
 	}
-	count, sent := entry.History.At(ev.Time), observe.Sent
+	count, newAttempt := entry.History.At(ev.Time), observe.NewAttempt
 	if ev.New {
-		count, sent = entry.CountOfNew(ev.Time), observe.SentNew
+		count, newAttempt = entry.CountOfNew(ev.Time), observe.NewItemAttempt
 	}
 	n := shard.Calculated(ev.ID, count)
 	it := eventKey(ev.Entity, ev.ID, ev.Time, n)
@@ -125,7 +125,7 @@ func (e *Writer) PutTransact(ctx context.Context, ev Event, now time.Time) (shar
 	if e.retention > 0 {
 		it[schema.ExpiresAt] = dynamo.Number(expiry(ev, now, e.retention).Unix())
 	}
-	attempt := sent(schema.Event, Key(ev.Entity), entry, n, ev.Time)
+	attempt := newAttempt(schema.Event, Key(ev.Entity), entry, n, ev.Time)
 	attempt.Items = observe.Hash(dynamo.Text(it, schema.SK))
 	return shardmap.Write{
 		Action:  types.TransactWriteItem{Put: &types.Put{TableName: &e.table, Item: it}},
@@ -140,15 +140,15 @@ func (e *Writer) check(ev Event, now time.Time) error {
 		return err
 	}
 	if year := ev.Time.UTC().Year(); year < 0 || year > 9999 {
-		return fmt.Errorf("%w: the year of its time is %d: want 0 to 9999", shard.ErrMisused, year)
+		return fmt.Errorf("%w: the year of the event's time is %d: want 0 to 9999", shard.ErrMisused, year)
 	}
 	if ahead := e.shards.Options().EventAhead; ev.Time.After(now.Add(ahead)) {
-		return fmt.Errorf("%w: its time %s is over %s ahead: write it later, or check this clock", shard.ErrMisused, ev.Time.Format(time.RFC3339), ahead)
+		return fmt.Errorf("%w: the event's time %s is over %s ahead: write the event later, or check this clock", shard.ErrMisused, ev.Time.Format(time.RFC3339), ahead)
 	}
 	return nil
 }
 
-// expiry returns when the event expires. The time depends only on the event and the day of now. So a
+// expiry returns when the event expires. The result depends only on the event, the retention and the day of now. So a
 // repeated write usually stores the same bytes, and causes no stream record.
 func expiry(ev Event, now time.Time, retention time.Duration) time.Time {
 	t := ev.Time
@@ -164,9 +164,7 @@ func Key(entity string) string {
 }
 
 func eventKey(entity, id string, t time.Time, writeShard int) dynamo.Item {
-	return dynamo.Key(eventPK(entity, schema.EventBucket.Label(t), writeShard), schema.EventSortKey(t, id))
-}
-
-func eventPK(entity, bucket string, n int) string {
-	return schema.Key{Base: schema.BaseKey{Type: schema.Event, Name: entity}, Bucket: bucket, Shard: n}.String()
+	base := schema.BaseKey{Type: schema.Event, Name: entity}
+	pk := schema.Key{Base: base, Bucket: schema.EventBucket.Label(t), Shard: writeShard}
+	return dynamo.Key(pk.String(), schema.EventSortKey(t, id))
 }

@@ -26,8 +26,8 @@ type Changer interface {
 // Options are a Grower's settings. The zero value is ready to use.
 type Options struct {
 	Observe bool // only log each growth that is due
-	// Max is the maximum of write shards of a key; 0 is [shard.MaxShards]. Every read of a key costs as
-	// much as the most write shards that the key ever had.
+	// Max is the largest number of write shards of a key; 0 is [shard.MaxShards]. A read of a key queries as many write
+	// shards as the key ever had.
 	Max int
 	// Partitions returns how many partitions a table has: a key gets at most four write shards for each.
 	// If nil, the number is the shard map's, which [shardmap.Changer.NotePartitions] sets, or else
@@ -40,12 +40,12 @@ type Options struct {
 }
 
 // Grower is a [shard.Observer] that raises the shard count of a key soon after half of the key's writes
-// were throttled by their partition. It is safe for concurrent use.
+// were throttled by their partitions. It is safe for concurrent use.
 type Grower struct {
 	keys    *growth.Keys
 	changer Changer
-	o       Options
-	wait    func(context.Context) bool // waits a random time up to growth.MaxWait; false if the context has ended
+	options Options
+	wait    func(context.Context) bool // waits a random time up to growth.MaxWait; returns false if the context has ended
 }
 
 // New returns a Grower. The changer's map must be the one that the writers use. New returns ErrMisused
@@ -70,13 +70,13 @@ func New(changer Changer, o Options) (*Grower, error) {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	return &Grower{keys: growth.NewKeys(growth.MaxKeys), changer: changer, o: o, wait: waitRandomly}, nil
+	return &Grower{keys: growth.NewKeys(growth.MaxKeys), changer: changer, options: o, wait: waitRandomly}, nil
 }
 
 // Time limits of reads for which the throttled write waits.
 const (
-	clearTime   = time.Second // of new write shards' partition keys
-	refreshTime = time.Second // of a key's entry
+	unusedTime  = time.Second // for the partition keys of new write shards
+	refreshTime = time.Second // for a key's entry
 )
 
 func waitRandomly(ctx context.Context) bool { return dynamo.Pause(ctx, rand.N(growth.MaxWait)) }
@@ -85,37 +85,37 @@ func waitRandomly(ctx context.Context) bool { return dynamo.Pause(ctx, rand.N(gr
 // write waits for the change.
 func (g *Grower) ObserveAttempt(ctx context.Context, a shard.Attempt) {
 	traits := schema.TraitsOf(schema.Kind(a.Kind))
-	partitions := g.o.Partitions(cmp.Or(a.Table, traits.Table))
-	useful := growth.Bound(partitions)
-	bound := min(useful, g.o.Max)
-	switch answer := g.keys.Observe(a, bound, g.o.Clock()); {
-	case answer == growth.Bounded && bound < useful:
-		g.o.Logger.Warn("no more write shards are allowed: the key has the most that Max allows", "key", g.o.Shown(a.Key), "shards", a.Shards)
+	partitions := g.options.Partitions(cmp.Or(a.Table, traits.Table))
+	partitionBound := growth.Bound(partitions)
+	bound := min(partitionBound, g.options.Max)
+	switch answer := g.keys.Observe(a, bound, g.options.Clock()); {
+	case answer == growth.Bounded && bound < partitionBound:
+		g.options.Logger.Warn("no more write shards are allowed: the key has the most that Max allows", "key", g.options.Shown(a.Key), "shards", a.Shards)
 	case answer == growth.Bounded:
-		g.o.Logger.Warn("more write shards do not help: the table's partitions are the limit",
-			"key", g.o.Shown(a.Key), "shards", a.Shards, "partitions", partitions)
+		g.options.Logger.Warn("more write shards do not help: the table's partitions are the limit",
+			"key", g.options.Shown(a.Key), "shards", a.Shards, "partitions", partitions)
 	case a.Pinned:
 	case answer == growth.Refresh:
-		// If the waiting hits of a limit refreshed the view, more of them would transfer quota at the same time.
+		// Throttled hits of a limit don't refresh it: if all saw new write shards, more would transfer quota at once.
 		if !traits.DividesQuota && g.wait(ctx) {
 			g.refresh(ctx, a.Key)
 		}
 	case answer == growth.Ask:
-		g.keys.Asked(a.Key, g.refreshAndGrow(ctx, a, bound), g.o.Clock())
+		g.keys.Asked(a.Key, g.refreshAndGrow(ctx, a, bound), g.options.Clock())
 	}
 }
 
-// Hopeless reports whether a throttled attempt's key has been throttled for a while, and no growth is to be expected. A
-// writer then returns ErrThrottled at once, and does not wait for capacity.
+// Hopeless reports whether a throttled attempt's key has been throttled for a while, and can't grow now. A writer then
+// returns ErrThrottled at once, and does not wait for capacity.
 func (g *Grower) Hopeless(a shard.Attempt) bool {
 	traits := schema.TraitsOf(schema.Kind(a.Kind))
-	bound := min(growth.Bound(g.o.Partitions(cmp.Or(a.Table, traits.Table))), g.o.Max)
+	bound := min(growth.Bound(g.options.Partitions(cmp.Or(a.Table, traits.Table))), g.options.Max)
 	waitsForLead := traits.Placement == schema.TimedPlacement && !a.New
-	mayGrow := !a.Pinned && !g.o.Observe && a.Shards < bound && !waitsForLead
-	return g.keys.Hopeless(a, mayGrow, g.o.Clock())
+	mayGrow := !a.Pinned && !g.options.Observe && a.Shards < bound && !waitsForLead
+	return g.keys.Hopeless(a, mayGrow, g.options.Clock())
 }
 
-// refreshAndGrow reads the key's entry, and raises its count unless the entry is newer than the attempt's. It
+// refreshAndGrow reads the key's entry, and raises the key's count unless the entry is newer than the attempt's. It
 // returns the version of the newest entry that it has read or made.
 func (g *Grower) refreshAndGrow(ctx context.Context, a shard.Attempt, bound int) (version int64) {
 	if !g.wait(ctx) {
@@ -125,7 +125,7 @@ func (g *Grower) refreshAndGrow(ctx context.Context, a shard.Attempt, bound int)
 	switch {
 	case !ok:
 		return a.Version
-	case entry.Version != a.Version || entry.Pinned || !g.keys.MayGrow(a, g.o.Clock()):
+	case entry.Version != a.Version || entry.Pinned || !g.keys.MayGrow(a, g.options.Clock()):
 		return entry.Version
 	}
 	count := growth.Next(schema.TraitsOf(schema.Kind(a.Kind)), a.Shards, bound)
@@ -135,15 +135,15 @@ func (g *Grower) refreshAndGrow(ctx context.Context, a shard.Attempt, bound int)
 	return g.grow(ctx, entry, count, a)
 }
 
-// checkUnused returns whether the partition keys of new write shards have no items, and the version of the newest entry
-// that it has read. If another process has raised the count meanwhile, the items may be its writes.
+// checkUnused reports whether the partition keys of new write shards have no items; ok is also false if another process
+// has raised the count meanwhile, since the items may be that process's. version is that of the newest entry that was read.
 func (g *Grower) checkUnused(ctx context.Context, a shard.Attempt, seen shardmap.Entry, count int) (version int64, ok bool) {
-	if a.Clear == nil || count <= seen.Most() {
+	if a.CheckUnused == nil || count <= seen.Most() {
 		return seen.Version, true
 	}
-	limited, cancel := context.WithTimeout(ctx, clearTime)
+	limited, cancel := context.WithTimeout(ctx, unusedTime)
 	defer cancel()
-	err := a.Clear(limited, seen.Most(), count)
+	err := a.CheckUnused(limited, seen.Most(), count)
 	if err == nil {
 		return seen.Version, true
 	}
@@ -151,50 +151,51 @@ func (g *Grower) checkUnused(ctx context.Context, a shard.Attempt, seen shardmap
 		return entry.Version, false
 	}
 	if occupied, ok := errors.AsType[*shard.KeyError](err); ok {
-		g.o.Logger.Error("growth refused: items that the shard map does not know have the partition key of a new write shard",
-			"key", g.o.Shown(seen.Key), "shards", count, "in_the_way", g.o.Shown(occupied.Key))
+		g.options.Logger.Error("not grown: items that the shard map does not know have the partition key of a new write shard",
+			"key", g.options.Shown(seen.Key), "shards", count, "in_the_way", g.options.Shown(occupied.Key))
 	} else {
-		g.o.Logger.Error("not grown: the partition keys of new write shards were not read", "key", g.o.Shown(seen.Key), "shards", count, "error", err)
+		g.options.Logger.Error("not grown: the partition keys of new write shards were not read", "key", g.options.Shown(seen.Key), "shards", count, "error", err)
 	}
 	return seen.Version, false
 }
 
-// refresh reads the key's entry into the map's view, and returns the entry. If the read fails, the view is unchanged, and
-// ok is false.
+// refresh reads the key's entry into the map's view, and returns the entry. If the read fails, refresh logs the error,
+// and ok is false.
 func (g *Grower) refresh(ctx context.Context, key string) (entry shardmap.Entry, ok bool) {
 	limited, cancel := context.WithTimeout(ctx, refreshTime)
 	defer cancel()
 	entry, err := g.changer.Current(limited, key)
 	if err != nil {
-		g.o.Logger.Warn("shard count not read", "key", g.o.Shown(key), "error", err)
+		g.options.Logger.Warn("shard count not read", "key", g.options.Shown(key), "error", err)
 	}
 	return entry, err == nil
 }
 
-// grow raises the count of an entry because of an attempt, and returns the version of the newest entry that it knows.
+// grow raises a key's count because of an attempt, if seen is still the key's entry. It logs the result, and returns the
+// version of the newest entry that it knows.
 func (g *Grower) grow(ctx context.Context, seen shardmap.Entry, count int, a shard.Attempt) (version int64) {
-	key, why := g.o.Shown(seen.Key), throttledOn(a.Shards)
-	if g.o.Observe {
-		g.o.Logger.Warn("would grow", "key", key, "shards", count, "why", why)
+	key, why := g.options.Shown(seen.Key), growthReason(a.Shards)
+	if g.options.Observe {
+		g.options.Logger.Warn("would grow", "key", key, "shards", count, "why", why)
 		return seen.Version
 	}
-	entry, err := g.changer.GrowFrom(ctx, seen, count, shardmap.Note{By: g.o.By, Why: why, Kind: a.Kind}, g.o.Clock())
+	entry, err := g.changer.GrowFrom(ctx, seen, count, shardmap.Note{By: g.options.By, Why: why, Kind: a.Kind}, g.options.Clock())
 	switch {
 	case err == nil:
-		g.o.Logger.Warn("grown", "key", key, "shards", count, "effective_at", entry.Effective(), "why", why)
+		g.options.Logger.Warn("grown", "key", key, "shards", count, "effective_at", entry.Effective(), "why", why)
 	case errors.Is(err, shardmap.ErrNoChange), errors.Is(err, shardmap.ErrPinned): // another process was faster
 	case errors.Is(err, shardmap.ErrFull):
-		g.o.Logger.Error("not grown: the shard map is full", "key", key, "shards", count, "error", err)
+		g.options.Logger.Error("not grown: the shard map is full", "key", key, "shards", count, "error", err)
 		return seen.Version
 	default:
-		g.o.Logger.Error("not grown", "key", key, "shards", count, "error", err)
+		g.options.Logger.Error("not grown", "key", key, "shards", count, "error", err)
 		return seen.Version
 	}
 	return entry.Version
 }
 
-// throttledOn returns the reason of a growth, for logs and the shard map's history.
-func throttledOn(shards int) string {
+// growthReason returns the reason of a growth, for logs and the shard map's history.
+func growthReason(shards int) string {
 	if shards == 1 {
 		return "At least half its writes were throttled (1 shard)"
 	}

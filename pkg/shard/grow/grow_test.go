@@ -106,7 +106,7 @@ func (p *process) write(key string, outcome shard.Outcome) {
 		k = schema.OwnTimed
 	}
 	p.ObserveAttempt(p.t.Context(), shard.Attempt{
-		Key: key, Kind: string(k), Shard: int(p.next) % e.History.Newest(), Table: p.table, Clear: p.clear, Call: p.next, Items: p.next, At: p.clock, Outcome: outcome,
+		Key: key, Kind: string(k), Shard: int(p.next) % e.History.Newest(), Table: p.table, CheckUnused: p.clear, Call: p.next, Items: p.next, At: p.clock, Outcome: outcome,
 		Version: e.Version, Shards: e.History.Newest(), Effective: e.Effective(), Changed: e.Updated, Pinned: e.Pinned,
 	})
 }
@@ -254,7 +254,7 @@ func TestLogLines(t *testing.T) {
 		"pinned":        {key: "C#k", change: fmt.Errorf("changing: %w", shardmap.ErrPinned)},
 		"another's":     {key: "C#k", change: fmt.Errorf("changing: %w", shardmap.ErrNoChange)},
 		"not read":      {key: "C#k", read: down, want: `level=WARN msg="shard count not read" key=<C#k> error=down`},
-		"occupied":      {key: "orders/k", clear: &shard.KeyError{Key: "k#2"}, want: `level=ERROR msg="growth refused: items that the shard map does not know have the partition key of a new write shard" key=<orders/k> shards=24 in_the_way=<k#2>`},
+		"occupied":      {key: "orders/k", clear: &shard.KeyError{Key: "k#2"}, want: `level=ERROR msg="not grown: items that the shard map does not know have the partition key of a new write shard" key=<orders/k> shards=24 in_the_way=<k#2>`},
 		"not looked up": {key: "orders/k", clear: down, want: `level=ERROR msg="not grown: the partition keys of new write shards were not read" key=<orders/k> shards=24 error=down`},
 		"at its bound":  {key: "C#k", partitions: 1, begins: 4, want: `level=WARN msg="more write shards do not help: the table's partitions are the limit" key=<C#k> shards=4 partitions=1`},
 	} {
@@ -360,7 +360,7 @@ func TestOccupiedKeysPreventGrowth(t *testing.T) {
 		err := error(&shard.KeyError{Key: "k#SHARD_2"})
 		p.clear = func(_ context.Context, from, to int) error { asked = append(asked, [2]int{from, to}); return err }
 		p.storm("orders/k", 2*time.Second, shard.Throttled)
-		if got := p.log.String(); len(shards.changes) > 0 || !strings.Contains(got, "growth refused") || !strings.Contains(got, "key=orders/k shards=24 in_the_way=k#SHARD_2") || strings.Contains(got, "would grow") {
+		if got := p.log.String(); len(shards.changes) > 0 || !strings.Contains(got, "not grown: items") || !strings.Contains(got, "key=orders/k shards=24 in_the_way=k#SHARD_2") || strings.Contains(got, "would grow") {
 			t.Fatalf("changes %v over an occupied key, want none; log:\n%s", shards.changes, got)
 		}
 		err = errors.New("no answer")

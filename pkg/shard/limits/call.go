@@ -20,25 +20,26 @@ type call struct {
 	*Limiter
 	observed     observe.Call
 	hits         []*hit
-	givesBack    bool // some hits are given back
-	mayBeCounted bool // an attempt may have counted the hits
-	allowed      bool
+	givesBack    bool // the call gives hits of some limit back
+	mayBeCounted bool // an attempt with an unknown outcome may have counted the hits
+	allowed      bool // the hits were counted, or HitTransact has planned to count them
 }
 
-// newCall returns the state of a call that counts hits. It returns ErrMisused if an argument is out of bounds, or the error
-// of the look-up of a shard count.
+// newCall returns a call that counts hits. It returns ErrMisused if an argument is out of bounds, or the error of the
+// look-up of a shard count.
 func (l *Limiter) newCall(ctx context.Context, hits []Hits, now time.Time) (*call, error) {
 	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(l.client, l.shards), checkAll(hits)); err != nil {
 		return nil, err
 	}
 	c := &call{Limiter: l, observed: observe.Begin(l.observer)}
-	for _, each := range hits {
-		h, err := l.newHit(ctx, each, now)
+	for _, requested := range hits {
+		h, err := l.newHit(ctx, requested, now)
 		if err != nil {
-			return nil, fmt.Errorf("limit %q: %w", each.Key, err)
+			return nil, fmt.Errorf("limit %q: %w", requested.Key, err)
 		}
 		h.budget = dynamo.MaxTransactActions / len(hits)
-		c.hits, c.givesBack = append(c.hits, h), c.givesBack || h.n < 0
+		c.hits = append(c.hits, h)
+		c.givesBack = c.givesBack || h.n < 0
 	}
 	return c, nil
 }
@@ -74,19 +75,20 @@ func (c *call) persist(ctx context.Context) error {
 	})
 }
 
-// attempt makes one attempt to count the hits, and sets allowed if it succeeds. It uses the newest
-// cached entries of the shard map. Waiting hits refresh no view: if they did, more of them would transfer quota at
-// once, and fewer hits of a storm would be answered in time (docs/performance/storm-limits.txt).
+// attempt makes one attempt to count the hits, and sets allowed if it succeeds. It tries other write shards while those
+// that it tried lack the quota. It uses the newest cached entries of the shard map. Waiting hits refresh no view: if
+// they did, more of them would transfer quota at once, and fewer hits of a storm would be answered in time
+// (docs/performance/storm-limits.txt).
 func (c *call) attempt(ctx context.Context) error {
-	shards := 0
+	mostShards := 0
 	for _, h := range c.hits {
 		h.lookUp(ctx)
-		shards = max(shards, h.allShards)
+		mostShards = max(mostShards, h.allShards)
 	}
-	for range shards + 4*maxMisses {
+	for range mostShards + 4*maxMisses {
 		fits, err := c.plan(ctx)
 		if err == nil && !fits && c.mayBeCounted {
-			err = fmt.Errorf("%w: an attempt had an unknown outcome, and may have counted the hits; no quota remains to count them again", shard.ErrUnavailable)
+			err = fmt.Errorf("%w: an earlier attempt, whose outcome is unknown, may have counted the hits; no quota remains to count them again", shard.ErrUnavailable)
 		}
 		if !fits || err != nil {
 			return err
@@ -124,7 +126,7 @@ func (c *call) apply(ctx context.Context) (applied bool, err error) {
 		applied, err = c.transact(ctx, writes)
 	}
 	c.mayBeCounted = c.mayBeCounted || dynamo.MayApply(err)
-	if c.givesBack && dynamo.MayApply(err) { // a retry might give hits back twice, and so allow more than the limit
+	if c.givesBack && dynamo.MayApply(err) { // no retry: it might give hits back twice, and so allow more than the limit
 		err = fmt.Errorf("%w: %v", shard.ErrUnavailable, err)
 	}
 	return applied, err
@@ -136,7 +138,7 @@ type write struct {
 	change
 	hit         *hit
 	before      use  // cached before the write
-	noMoreQuota bool // no more quota can arrive on the write shard
+	noMoreQuota bool // no more quota can be transferred to the write shard
 }
 
 // writes returns the writes of the planned changes of all limits.
@@ -144,8 +146,8 @@ func (c *call) writes() (list []write) {
 	for _, h := range c.hits {
 		for _, change := range h.changes {
 			before, _ := h.window.knownUse(change.n)
-			final := !h.hasShare(change.n) && h.sharesFull()
-			list = append(list, write{h.observedWrite(change), change, h, before, final})
+			noMoreQuota := !h.hasShare(change.n) && h.sharesFull()
+			list = append(list, write{h.observedWrite(change), change, h, before, noMoreQuota})
 		}
 	}
 	return list
@@ -213,8 +215,8 @@ func (l *Limiter) HitTransact(ctx context.Context, hits []Hits, now time.Time) (
 		return nil, nil, fmt.Errorf("counting hits: %w", err)
 	}
 	var list []shardmap.Write
-	for _, w := range c.writes() {
-		if c.allowed {
+	if c.allowed {
+		for _, w := range c.writes() {
 			list = append(list, w.Write)
 		}
 	}

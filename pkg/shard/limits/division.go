@@ -13,14 +13,14 @@ import (
 // division is one window of a limit: its write shards, and how Max is divided among them.
 type division struct {
 	Limit
-	items     string    // the table
+	items     string    // the name of the items table
 	start     time.Time // of the window
 	withShare int       // the number of write shards with a share of Max: the shard count at start
 	newest    int       // the newest shard count: hits go to write shards below it
 	allShards int       // the number of write shards that may have been written to in the window
 }
 
-// hasShare reports whether a write shard has a share of Max. Others get quota by transfers only.
+// hasShare reports whether a write shard has a share of Max. A write shard without a share gets quota only by transfers.
 func (d *division) hasShare(n int) bool { return n < d.withShare }
 
 // share returns a write shard's share of Max, in hits. No share falls if Max rises, so the shares
@@ -37,8 +37,8 @@ func (d *division) share(n int) int64 {
 }
 
 // update returns the update of a change, on condition that the write shard has the quota to use, or the hits to
-// give back. Quota that a change uses without hits goes to another write shard in the same transaction. So the total use
-// is always the number of hits.
+// give back. Quota that a change uses without hits goes to another write shard in the same transaction. So the sum of
+// used over all write shards is always the number of hits.
 func (d *division) update(c change) *types.Update {
 	u := &types.Update{
 		TableName: &d.items, Key: d.itemKey(c.n),
@@ -56,7 +56,7 @@ func (d *division) update(c change) *types.Update {
 		return u
 	default:
 		bound, u.ConditionExpression = d.share(c.n)-c.used, aws.String("#used <= :bound")
-		if bound >= 0 {
+		if bound >= 0 { // a write shard without an item has used 0
 			u.ConditionExpression = aws.String("attribute_not_exists(#used) OR #used <= :bound")
 		}
 	}
@@ -65,16 +65,16 @@ func (d *division) update(c change) *types.Update {
 	return u
 }
 
-// expires returns when the use is no longer needed. A sliding limit needs it in the next window, too.
+// expires returns when the use is no longer needed. A sliding limit also needs the use in the next window.
 func (d *division) expires() time.Time {
 	needed := d.end()
 	if d.Sliding {
-		needed = d.after(needed)
+		needed = d.nextStart(needed)
 	}
 	return needed.Add(schema.LimitLifetime)
 }
 
-func (d *division) end() time.Time { return d.after(d.start) }
+func (d *division) end() time.Time { return d.nextStart(d.start) }
 
 // bucket returns the window's label.
 func (d *division) bucket() string { return schema.LimitBucket(d.start, d.Window) }

@@ -20,9 +20,9 @@ import (
 type hit struct {
 	*Limiter
 	division
-	fullMax      int64  // the limit; Max of the division is less if it slides
-	previousHits int64  // hits of the previous window, if it slides
-	weight       int64  // how many of them count now
+	fullMax      int64  // the limit's Max; the division's Max is lower by weight
+	previousHits int64  // of a sliding limit, the hits of the previous window
+	weight       int64  // of a sliding limit, how many of previousHits count now
 	n            int64  // the hits of the call; a negative number is given back
 	base         string // the base key in the shard map
 	entry        shardmap.Entry
@@ -35,7 +35,7 @@ type hit struct {
 	planned bool // the verdict includes the changes, which are not made yet
 	last    int  // the write shard of the last attempt, -1 before the first
 	misses  int  // attempts since the last read that found no remaining quota
-	exact   *use // what the only write returned; nil after several writes
+	exact   *use // the use after the write, if the call made a single write; nil otherwise
 }
 
 // farAhead is later than any change.
@@ -44,7 +44,8 @@ var farAhead = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 // maxMisses is how many full write shards a hit finds before it reads them all.
 const maxMisses = 3
 
-// newHit returns the state of hits, with the key's entry in the shard map.
+// newHit returns the state of hits, with the key's entry in the shard map. More hits than a limit can have count as one
+// more than that.
 func (l *Limiter) newHit(ctx context.Context, hits Hits, now time.Time) (*hit, error) {
 	base := schema.BaseKey{Type: schema.Limit, Name: hits.Key}
 	entry, err := l.shards.Lookup(ctx, Key(hits.Key), now)
@@ -62,21 +63,21 @@ func (l *Limiter) newHit(ctx context.Context, hits Hits, now time.Time) (*hit, e
 	return h, nil
 }
 
-// useEntry sets the hit's entry of the shard map, and by the entry the numbers of write shards that have a share, that are
-// newest, and that the window may have had.
+// useEntry sets the hit's entry of the shard map, and the division's numbers of write shards that follow from the entry.
 func (h *hit) useEntry(entry shardmap.Entry) {
-	h.entry, h.withShare, h.newest = entry, entry.History.At(h.start), entry.History.Newest()
+	h.entry = entry
+	h.withShare, h.newest = entry.History.At(h.start), entry.History.Newest()
 	h.allShards = max(h.withShare, entry.Shards(h.start, farAhead))
 }
 
-// lookUp sets the hit's entry to the newest cached entry of the shard map.
+// lookUp sets the hit's entry to the newest entry of the shard map's view. If the look-up fails, the entry stays.
 func (h *hit) lookUp(ctx context.Context) {
 	if entry, err := h.shards.Lookup(ctx, h.base, h.now); err == nil {
 		h.useEntry(entry)
 	}
 }
 
-// change adds to the use of write shard n. A negative used without hits transfers quota to it.
+// change adds to the use of write shard n. A negative used without hits transfers quota to the write shard.
 type change struct {
 	n          int
 	used, hits int64
@@ -95,20 +96,20 @@ func (h *hit) observedWrite(c change) shardmap.Write {
 	u := h.update(c)
 	return shardmap.Write{
 		Action:   types.TransactWriteItem{Update: u},
-		Attempt:  observe.Sent(schema.Limit, h.base, h.entry, c.n, h.now),
+		Attempt:  observe.NewAttempt(schema.Limit, h.base, h.entry, c.n, h.now),
 		Probe:    observe.TableProbe(u.Key),
 		Transfer: len(h.changes) > 1,
 	}
 }
 
-// plan sets the changes and fits. Before it rejects hits, it reads the write shards, since others may have given hits back.
-// It does not read them if the cache is younger than readAge and proves that the hits don't fit.
+// plan sets changes and fits. Before it rejects hits, it reads the write shards, since other processes may have given hits
+// back. It does not read them if the cache proves that the hits don't fit, and the last read is younger than readAge.
 func (h *hit) plan(ctx context.Context) error {
 	if err := h.lowerMax(ctx); err != nil {
 		return err
 	}
 	allowedMisses := maxMisses
-	if h.n != 1 { // several hits need to know each quota
+	if h.n != 1 { // the quota of each write shard matters
 		allowedMisses = 1
 	}
 	if h.allShards == 1 || h.misses < allowedMisses {
@@ -127,8 +128,8 @@ func (h *hit) plan(ctx context.Context) error {
 	return nil
 }
 
-// planFromCache sets the changes and fits by the cached use. It reports whether the cache proves that the limit rejects
-// the hits if they don't fit. isFresh means that all write shards have just been read.
+// planFromCache sets changes and fits by the cached use. If the hits don't fit, provesRejection reports whether a read
+// of the write shards could not change that. isFresh means that all write shards have just been read.
 func (h *hit) planFromCache(isFresh bool) (provesRejection bool) {
 	if h.n < 0 {
 		h.planGiveBack(isFresh)
@@ -144,12 +145,12 @@ func (h *hit) planFromCache(isFresh bool) (provesRejection bool) {
 
 // planGiveBack sets the changes that give hits back, by the cached use. Hits that were never counted are not given back.
 func (h *hit) planGiveBack(isFresh bool) {
-	changes, rest := takeTogether(h.window.hits(h.allShards), h.budget, -h.n)
+	changes, rest := divideHits(-h.n, h.window.hits(h.allShards), h.budget)
 	for i := range changes {
 		changes[i].used, changes[i].hits = -changes[i].used, -changes[i].hits
 	}
-	areAllHits := isFresh && len(changes) < h.budget // no other hits were counted
-	h.changes, h.fits = changes, rest == 0 || areAllHits
+	givesAllBack := isFresh && len(changes) < h.budget // no other hits were counted
+	h.changes, h.fits = changes, rest == 0 || givesAllBack
 }
 
 // changesFor returns the changes that count the hits, by the cached use of the write shards, or nil if one transaction
@@ -159,41 +160,35 @@ func (h *hit) planGiveBack(isFresh bool) {
 func (h *hit) changesFor(n int) []change {
 	left := h.window.remaining(&h.division)
 	_, known := h.window.knownUse(n)
-	mayHaveReceived := !h.hasShare(n) && (!known || h.sharesFull())
-	tryUnknown := h.n == 1 && mayHaveReceived
-	if left[n] >= h.n || tryUnknown {
+	isUncertain := !known || h.sharesFull()
+	mayHaveReceived := !h.hasShare(n) && isUncertain
+	if left[n] >= h.n || h.n == 1 && mayHaveReceived {
 		return []change{{n, h.n, h.n}}
 	}
 	if !h.hasShare(n) {
 		donor := byQuota(left[:h.withShare])[0]
 		if share := left[donor] / int64(h.allShards); share > h.n {
-			return h.transferAndHit(n, donor, share)
+			return []change{{donor, share, 0}, {n, h.n - share, h.n}} // transfers share, and counts the hits
 		}
 	}
-	if changes, rest := takeTogether(left, h.budget, h.n); rest == 0 {
+	if changes, rest := divideHits(h.n, left, h.budget); rest == 0 {
 		return changes
 	}
 	return nil
 }
 
-// transferAndHit returns the two changes that transfer share hits of the donor's quota to write shard n,
-// and count the call's hits there.
-func (h *hit) transferAndHit(n, donor int, share int64) []change {
-	return []change{{donor, share, 0}, {n, h.n - share, h.n}}
-}
-
-// byQuota returns the write shards in descending order of quota, and in random order if their quotas are equal.
-func byQuota(left []int64) []int {
-	order := rand.Perm(len(left))
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(left[b], left[a]) })
+// byQuota returns the write shards in descending order of quota; write shards with equal quotas are in random order.
+func byQuota(quotas []int64) []int {
+	order := rand.Perm(len(quotas))
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(quotas[b], quotas[a]) })
 	return order
 }
 
-// takeTogether returns the changes that count hits on at most budget write shards, and the number of hits that
-// these can't count.
-func takeTogether(left []int64, budget int, hits int64) (changes []change, rest int64) {
-	for _, n := range byQuota(left) {
-		quota := min(left[n], hits)
+// divideHits divides hits among write shards with these quotas. It returns a change for each of at most budget write
+// shards, and the number of hits that are left over.
+func divideHits(hits int64, quotas []int64, budget int) (changes []change, rest int64) {
+	for _, n := range byQuota(quotas) {
+		quota := min(quotas[n], hits)
 		if quota <= 0 || len(changes) == budget {
 			break
 		}
@@ -203,13 +198,13 @@ func takeTogether(left []int64, budget int, hits int64) (changes []change, rest 
 	return changes, hits
 }
 
-// sharesFull reports whether all write shards with a share are known to be full, so that no more quota is transferred.
+// sharesFull reports whether all write shards with a share are known to be full. Then no more quota is transferred.
 func (h *hit) sharesFull() bool { return h.window.full(&h.division, h.withShare) }
 
-// full reports whether all write shards are known to be full, so that a hit exceeds the limit.
+// full reports whether all write shards are known to be full. Then a hit exceeds the limit.
 func (h *hit) full() bool { return h.window.full(&h.division, h.allShards) }
 
-// cacheItem adds a write shard's item to the window's cache, and returns the item's use, 0 if it is nil.
+// cacheItem adds a write shard's item to the window's cache, and returns the item's use. The use of a nil item is 0.
 func (h *hit) cacheItem(n int, it dynamo.Item) (*use, error) {
 	used, err := dynamo.Integer(it, schema.LimitUsed)
 	hits, err2 := dynamo.Integer(it, schema.LimitHits)

@@ -41,9 +41,9 @@ type Limit struct {
 	Max    int64         // hits in a window, 1 to MaxHits
 	Window time.Duration // whole seconds, MinWindow to MaxWindow, or Month
 
-	// Sliding also counts the previous window's hits, weighted by the part of that window which the last
-	// Window still covers: 75 % of them after a quarter of the window. All calls of a key and window should
-	// have the same Sliding, since the use is kept for one window more.
+	// Sliding also counts the previous window's hits, weighted by the part of the window that is left: 75 % of them
+	// after a quarter of the window. All calls of a key and window should have the same Sliding, since the hits of a
+	// sliding limit are kept for one window more.
 	Sliding bool
 }
 
@@ -59,7 +59,9 @@ type Verdict struct {
 	Used      int64     // allowed hits in the window, including this call's; see [Limiter] for how exact
 	Remaining int64     // Max less Used, 0 or more
 	Resets    time.Time // the window's end
-	Retry     time.Time // of hits that are not allowed: when they would fit, if no others are counted until then; more than Max never fit
+	// Retry is, for hits that are not allowed, when they would fit if no others were counted until then. More than Max
+	// never fit. For allowed hits Retry is zero.
+	Retry time.Time
 }
 
 // Limiter counts hits against limits in fixed or sliding windows, over all processes.
@@ -77,10 +79,10 @@ type Verdict struct {
 //
 // The time of a call decides its window: a process whose clock is behind still counts into the previous window.
 //
-// Hits that are given back can be used again. If a call gives back more hits than were used, the rest is ignored. A process
-// caches that a limit is used up. So it may reject hits for 1 s after another process gave hits back, or N/16 s with
-// more than 16 write shards. After ErrUnavailable the hits may have been given back. A caller who retries may give them
-// back twice, and so allow more hits than the limit. HitTransact avoids that.
+// Hits that are given back can be used again. If a call gives back more hits than were used, the rest is ignored. A
+// process caches that a limit is used up. So it may reject hits for 1 s after another process gave hits back, or N/16 s
+// with more than 16 write shards. After ErrUnavailable the hits may have been given back. A caller who retries may give
+// them back twice, and so allow more hits than the limit. HitTransact avoids that.
 //
 // A sliding limit allows at most Max hits in each of its windows, but more in some intervals of the same
 // length: docs/decisions/limits.md. The previous window's hits are read until 5 s after its end; a hit that a
@@ -95,15 +97,9 @@ type Verdict struct {
 // with more. Other processes' hits since then are missing. The total is at most the highest Max with which this process
 // has hit the window. For a sliding limit, Used includes the weighted hits of the previous window.
 //
-// # Implementation
-//
-// Max is divided among the write shards that the key has at the window's begin, a count on which all processes agree. A
-// hit is one update of a write shard, on condition that it has remaining quota. If it has none, the hit tries another.
-// If the count has grown since the window's begin, a hit may go to a write shard without a share of Max. One
-// transaction then transfers part of another write shard's quota to it. So growth relieves a hot key at once, in a
-// window of any length, and the total stays the number of hits. Several limits are hit in one transaction.
-//
 // # What it costs
+//
+// Each write shard has a share of Max, or gets quota from another by a transaction: docs/decisions/limits.md.
 //
 // With one write shard a hit costs 1 WCU. So does a process's first rejected hit of a window;
 // further rejected hits cost a read of the write shard in each second.
@@ -151,7 +147,7 @@ func New(db Client, table string, shards *shardmap.Map, o Options) *Limiter {
 // Key returns the key in the shard map of a limit's key.
 func Key(key string) string { return schema.BaseKey{Type: schema.Limit, Name: key}.String() }
 
-// check returns an error if the limit or the number of hits is out of bounds.
+// check returns an error if the limit or the number of hits is out of bounds. The error has no kind yet.
 func (h Hits) check() error {
 	switch {
 	case h.Key == "":
@@ -172,28 +168,28 @@ func (l Limit) Start(now time.Time) time.Time {
 	if l.Window == Month {
 		return time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
 	}
-	since := now.Unix()
-	return time.Unix(since-since%int64(l.Window/time.Second), 0).UTC()
+	seconds := now.Unix()
+	return time.Unix(seconds-seconds%int64(l.Window/time.Second), 0).UTC()
 }
 
-// after returns the start of the window after the one that starts at a time.
-func (l Limit) after(start time.Time) time.Time {
+// nextStart returns the start of the window that follows the window with this start.
+func (l Limit) nextStart(start time.Time) time.Time {
 	if l.Window == Month {
 		return start.AddDate(0, 1, 0)
 	}
 	return start.Add(l.Window)
 }
 
-// Hit counts one hit if the limit allows it. It returns the verdict once the hit is durable, or
-// an error that wraps ErrThrottled, ErrUnavailable or ErrStale; ErrMisused for a limit out of
-// bounds. Only after ErrUnavailable may the hit have been counted.
+// Hit counts one hit if the limit allows it. It returns the verdict once the hit is durable, or an error that wraps
+// ErrThrottled, ErrUnavailable or ErrStale, or ErrMisused for a limit out of bounds. Only after ErrUnavailable may the
+// hit have been counted.
 func (l *Limiter) Hit(ctx context.Context, limit Limit, now time.Time) (Verdict, error) {
 	return l.HitN(ctx, limit, 1, now)
 }
 
-// HitN counts n hits if the limit allows all of them, and none if it does not; a negative n gives hits back. A
-// rejected call may leave Remaining above 0, but below n if no hits are given back. The errors are those of Hit, and
-// ErrMisused if n is 0. Only after ErrUnavailable may the n hits have been counted.
+// HitN counts n hits if the limit allows all of them, and none if it does not. A negative n gives hits back. The
+// verdict of rejected hits may have a Remaining above 0, but below n if no hits are given back meanwhile. The errors
+// are those of Hit, and ErrMisused if n is 0. Only after ErrUnavailable may the n hits have been counted.
 func (l *Limiter) HitN(ctx context.Context, limit Limit, n int64, now time.Time) (Verdict, error) {
 	list, err := l.HitAll(ctx, []Hits{{limit, n}}, now)
 	if err != nil {

@@ -19,26 +19,27 @@ func (h *hit) readUnlessFull(ctx context.Context) error {
 	return h.readAll(ctx, true)
 }
 
-// readAll reads the use of all write shards into the cache. It reads the write shards with a share first: if a consistent
-// read finds these full, the others receive no more quota, and their use is final.
+// readAll reads the use of all write shards into the cache. It reads the write shards with a share first. If a
+// consistent read finds all of these full, the other write shards receive no more quota.
 func (h *hit) readAll(ctx context.Context, consistent bool) error {
-	begin := h.window.ownHits()
+	ownHits := h.window.ownHits()
 	h.misses = 0
 	if consistent {
 		h.window.forgetSpent()
 	}
-	err := h.readFrom(ctx, 0, h.withShare, consistent, false)
+	err := h.readShards(ctx, 0, h.withShare, consistent, false)
 	if err == nil && h.allShards > h.withShare {
-		err = h.readFrom(ctx, h.withShare, h.allShards, consistent, consistent && h.sharesFull())
+		err = h.readShards(ctx, h.withShare, h.allShards, consistent, consistent && h.sharesFull())
 	}
 	if err == nil {
-		h.window.setTotal(h.allShards, begin, h.now)
+		h.window.setTotal(h.allShards, ownHits, h.now)
 	}
 	return err
 }
 
-// readFrom reads the use of write shards from to to-1 into the cache. noMoreQuota means that they receive no more quota.
-func (h *hit) readFrom(ctx context.Context, from, to int, consistent, noMoreQuota bool) error {
+// readShards reads the use of the write shards n, from <= n < to, into the cache. noMoreQuota means that they receive no
+// more quota.
+func (h *hit) readShards(ctx context.Context, from, to int, consistent, noMoreQuota bool) error {
 	var keys []dynamo.Item
 	for n := from; n < to; n++ {
 		keys = append(keys, h.itemKey(n))
@@ -76,7 +77,7 @@ func (h *hit) readAge() time.Duration {
 	return max(time.Second, time.Duration(h.allShards)*time.Second/(2*refreshUnits))
 }
 
-// refresh reads the use of all write shards, at 0.5 RCU each. It does so if the last read is too old and the call's
+// refresh reads the use of all write shards, at 0.5 RCU each, if the last read is older than readAge and the call's
 // write did not return the use. After refreshTime it gives up; then the verdict's Used is from the older read.
 func (c *call) refresh(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, refreshTime)
@@ -98,8 +99,8 @@ func (h *hit) totalLeft() (all int64) {
 	return all
 }
 
-// verdict returns the result for this limit in a call that is allowed or not. Another limit of the call may be the reason
-// why the call is not allowed.
+// verdict returns the result for this limit in a call that is allowed or not. Another limit of the call may be the
+// reason why the call is not allowed.
 func (h *hit) verdict(allowed bool) Verdict {
 	v := Verdict{Allowed: allowed || h.fits, Used: h.window.totalUsed(h.Max), Resets: h.end()}
 	switch {
@@ -113,7 +114,7 @@ func (h *hit) verdict(allowed bool) Verdict {
 		v.Used = max(v.Used, h.Max-h.totalLeft())
 	}
 	if !v.Allowed {
-		v.Retry = h.retry(v.Used)
+		v.Retry = h.retryTime(v.Used)
 	}
 	v.Used = max(v.Used, min(v.Used+h.weight, h.fullMax)) // Used exceeds fullMax if late hits raised the weight
 	v.Remaining = max(0, h.fullMax-v.Used)

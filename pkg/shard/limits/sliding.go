@@ -10,7 +10,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// settleTime is how long after a window's end its hits may still rise, since processes whose clocks are behind add hits.
+// settleTime is how long after a window's end its hits may still rise, because of processes whose clocks are behind.
 // Sliding limits ignore hits that are added later.
 const settleTime = 5 * time.Second
 
@@ -79,17 +79,17 @@ func (h *hit) readPrevious(ctx context.Context) (sum int64, err error) {
 	return sum, err
 }
 
-// retry returns the earliest time at which the hits fit, if no others are counted until then; used are this window's hits.
-// The hits of a sliding limit's window fade in the next window: evenly, fewer of them count until none does at its end.
-func (h *hit) retry(used int64) time.Time {
-	begin, end := h.start, h.end()
+// retryTime returns the earliest time at which the hits fit, if no others are counted until then; used is the number of
+// hits in this window. A sliding limit's hits fade in the next window: the number that counts falls evenly to 0 at its end.
+func (h *hit) retryTime(used int64) time.Time {
+	begin, end := h.start, h.end() // of the window in which fading hits fade
 	if !h.Sliding {
 		return end
 	}
 	fading, free := h.previousHits, h.fullMax-used-h.n
 	if free < 0 { // they don't fit into this window, whose hits fade in the next one
 		fading, free = used, max(0, h.fullMax-h.n)
-		begin, end = end, h.after(end)
+		begin, end = end, h.nextStart(end)
 	}
 	if fading == 0 {
 		return begin
@@ -98,7 +98,7 @@ func (h *hit) retry(used int64) time.Time {
 	return end.Add(-time.Duration(beforeEnd))
 }
 
-// portion returns n * part / whole, rounded down; part is at most whole.
+// portion returns n * part / whole, rounded down. part is at most whole, and the product may exceed an int64.
 func portion(n, part, whole int64) int64 {
 	high, low := bits.Mul64(uint64(n), uint64(part))
 	quotient, _ := bits.Div64(high, low, uint64(whole))

@@ -11,7 +11,7 @@ import (
 type limitWindow struct {
 	mu           sync.Mutex
 	used         map[int]use   // by write shard: its last known use
-	spent        map[int]int64 // by write shard without a share: the highest Max for which it has no quota left and receives none
+	spent        map[int]int64 // by write shard without a share: the highest Max with which no quota is left or received
 	lastRead     time.Time     // the last read of all write shards
 	othersAtRead int64         // all hits at lastRead, less this process's hits until then
 	own          int64         // hits of this process, less the hits that it gave back
@@ -36,9 +36,9 @@ func (w *limitWindow) cacheUse(n int, u use) {
 	w.used[n] = u
 }
 
-// cacheChange caches a change that a transaction made, or may have made. before is the use that was cached before
-// the transaction; if another is cached now, it may already include the change. A write shard without a share may have
-// received quota, so its use is then unknown.
+// cacheChange caches a change that a transaction made, or may have made. before is the use that was cached before the
+// transaction. If another use is cached now, it may already include the change, so cacheChange drops it. It also drops
+// the use of a write shard without a share after an unknown outcome, since that write shard may have received quota.
 func (w *limitWindow) cacheChange(c change, before use, made, hasShare bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -50,7 +50,7 @@ func (w *limitWindow) cacheChange(c change, before use, made, hasShare bool) {
 	}
 }
 
-// addOwnHits adds hits of this process. Hits that it gave back are quota again, which may be transferred.
+// addOwnHits adds hits of this process. Hits that are given back are quota again, which may be transferred.
 func (w *limitWindow) addOwnHits(hits int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -78,8 +78,8 @@ func (w *limitWindow) setTotal(shards int, own int64, now time.Time) {
 	}
 }
 
-// totalUsed returns the hits at the last read plus this process's hits since. A hit that was in flight at
-// the read may count twice, so the result is at most this process's highest Max.
+// totalUsed returns the hits at the last read plus this process's hits since. A hit that was in flight at the read may
+// count twice, so totalUsed bounds the result by the highest limit with which it was called.
 func (w *limitWindow) totalUsed(limit int64) int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -133,8 +133,8 @@ func (w *limitWindow) claimRead(now time.Time, maxAge time.Duration) bool {
 }
 
 // chooseShard returns a write shard that may have quota; ok is false if there is none. It prefers write shards without
-// a share, since transfers already load the partitions of the others. Three of four times it prefers write shards that
-// have received quota, else write shards that need a transfer. Write shards at or above the newest count come last.
+// a share, since transfers already load the partitions of the others. Of these, it prefers write shards that have received
+// quota three of four times, else write shards that need a transfer. Write shards at or above the newest count come last.
 func (w *limitWindow) chooseShard(d *division, last int) (n int, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -160,7 +160,7 @@ func (w *limitWindow) chooseShard(d *division, last int) (n int, ok bool) {
 			continue
 		}
 		n = list[rand.IntN(len(list))]
-		if n == last { // a second draw usually differs
+		if n == last { // draw again: the second write shard is usually another
 			n = list[rand.IntN(len(list))]
 		}
 		return n, true

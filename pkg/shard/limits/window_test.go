@@ -281,7 +281,7 @@ func TestTakeTogether(t *testing.T) {
 		{9, 5, []change{{0, 5, 5}}, 0}, {9, 6, []change{{0, 5, 5}, {1, 1, 1}}, 0}, {9, 10, []change{{0, 5, 5}, {1, 3, 3}, {3, 2, 2}}, 0},
 		{9, 11, []change{{0, 5, 5}, {1, 3, 3}, {3, 2, 2}}, 1}, {2, 10, []change{{0, 5, 5}, {1, 3, 3}}, 2}, {2, 8, []change{{0, 5, 5}, {1, 3, 3}}, 0},
 	} {
-		if got, rest := takeTogether(left, c.budget, c.hits); !slices.Equal(got, c.want) || rest != c.rest {
+		if got, rest := divideHits(c.hits, left, c.budget); !slices.Equal(got, c.want) || rest != c.rest {
 			t.Errorf("%d hits on %v: %v and %d, want %v and %d", c.hits, left, got, rest, c.want, c.rest)
 		}
 	}
@@ -493,7 +493,7 @@ func TestSlidingWeight(t *testing.T) {
 		h.Sliding = true
 		h.window.setPrevious(previous{c.before, h.now, true})
 		err := h.lowerMax(t.Context())
-		if retry := h.retry(c.used).Sub(windowStart); err != nil || h.weight != c.weight || h.Max != 100-c.weight || retry != c.retry {
+		if retry := h.retryTime(c.used).Sub(windowStart); err != nil || h.weight != c.weight || h.Max != 100-c.weight || retry != c.retry {
 			t.Errorf("%+v: weight %d, Max %d, retry after %v, %v", c, h.weight, h.Max, retry, err)
 		}
 	}

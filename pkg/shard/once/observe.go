@@ -13,8 +13,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// observe reports an attempt of each write of a transaction that ended with err. It holds conflicts back
-// until the next attempt, which may show their cause. hopeless means that a write's key gets no capacity soon.
+// observe reports an attempt of each write of a transaction that ended with err. It reports conflicts only after the
+// next attempt, which may show their cause. hopeless means that a write's key gets no capacity soon.
 func (t *callAttempts) observe(ctx context.Context, writes []shardmap.Write, err error) (hopeless bool) {
 	if t.options.Observer == nil {
 		return false

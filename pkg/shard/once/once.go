@@ -55,7 +55,7 @@ type Options struct {
 	PartitionKey, SortKey string
 	// TTL names the table's TTL attribute; default expires_at.
 	TTL string
-	// Lifetime is how long a key's marker is kept; default KeyLifetime. A call that is repeated after that is applied again.
+	// Lifetime is how long a key's marker is kept; default KeyLifetime. A repeat after the lifetime is applied again.
 	Lifetime time.Duration
 }
 
@@ -68,7 +68,8 @@ func New(db Client, table string, o Options) *Applier {
 	return &Applier{client: db, table: table, options: o, probes: observe.NewProbes(db, o.Observer)}
 }
 
-// check returns ErrMisused if two attributes of a marker have one name, a name is missing, or the lifetime is below 1s.
+// check returns ErrMisused if PartitionKey is missing, two attributes of a marker have the same name, or Lifetime is
+// below 1 s.
 func (o Options) check() error {
 	names := slices.Compact(slices.Sorted(slices.Values([]string{o.PartitionKey, o.SortKey, o.TTL, "digest", "answer", schema.Version})))
 	if o.PartitionKey == "" || len(names) < 6 || o.Lifetime < time.Second {
@@ -82,10 +83,10 @@ func (o Options) check() error {
 type Call struct {
 	Key    string // the caller's key, the same for every repeat of the call; 1 to 2,046 bytes of UTF-8
 	Digest []byte // hash of the request, such as its SHA-256; may be nil
-	Answer []byte // returned to repeated calls; may be nil
+	Answer []byte // what Do and Before return for a repeat of the call; may be nil
 }
 
-// maxKey bounds a key's bytes: a partition key's 2,048, less two for the marker's prefix.
+// maxKey bounds a key's bytes: a partition key has at most 2,048, and the marker's prefix takes two.
 const maxKey = 2046
 
 // check returns ErrMisused if the key is invalid or now is zero. DynamoDB's client replaces invalid UTF-8,
@@ -95,11 +96,11 @@ func (c Call) check(now time.Time) error {
 	case now.IsZero():
 		return dynamo.CheckNow(now)
 	case c.Key == "":
-		return fmt.Errorf("%w: the call's key is empty; give each call a key of its own", shard.ErrMisused)
+		return fmt.Errorf("%w: the call's idempotency key is empty; give each call a key of its own", shard.ErrMisused)
 	case !utf8.ValidString(c.Key):
-		return fmt.Errorf("%w: the call's key %q is not valid UTF-8; encode its bytes, in hexadecimal for example", shard.ErrMisused, c.Key)
+		return fmt.Errorf("%w: the call's idempotency key %q is not valid UTF-8; encode its bytes, in hexadecimal for example", shard.ErrMisused, c.Key)
 	case len(c.Key) > maxKey:
-		return fmt.Errorf("%w: the call's key has %d bytes, of at most %d; use its SHA-256", shard.ErrMisused, len(c.Key), maxKey)
+		return fmt.Errorf("%w: the call's idempotency key %.40q... has %d bytes, of at most %d; use its SHA-256", shard.ErrMisused, c.Key, len(c.Key), maxKey)
 	}
 	return nil
 }
@@ -107,17 +108,17 @@ func (c Call) check(now time.Time) error {
 // KeyLifetime is the default of Options.Lifetime.
 const KeyLifetime = 24 * time.Hour
 
-// ErrOtherCall means that the key was used for a call with another digest.
+// ErrOtherCall means that the idempotency key was used for a call with another digest.
 var ErrOtherCall = errors.New("the key was used for a call with another digest: use a new key for a new call")
 
 // Do applies the writes that build returns, and returns nil. If the key's call was applied before, Do applies nothing
 // and returns that call's answer. For another call with the same key it returns ErrOtherCall. A key that is empty, not
 // UTF-8 or too long is [shard.ErrMisused], and nothing is written.
 //
-// Do calls build for each attempt, since another write shard may be available, and a write may
-// depend on what build read. Each attempt is a transaction of its own, and the marker prevents a
-// second application. If build returns an error that can't be retried, Do first checks whether the
-// call was applied before: the call's own writes may be the cause of the error.
+// Do calls build for each attempt, since another write shard may be available, and a write may depend on what build
+// read. Each attempt is a transaction of its own, and the marker prevents that two are applied. If build returns an
+// error that can't be retried, Do first checks whether the call was applied before, since then the call's own writes
+// may be the cause of the error.
 //
 // If the condition of a library's write fails, Do calls build again. If the condition of a caller's own write fails, Do
 // returns the *types.TransactionCanceledException, whose reasons are in the order of the writes. Call Do again if build
@@ -131,8 +132,8 @@ func (o *Applier) Do(ctx context.Context, call Call, now time.Time,
 	})
 }
 
-// Decide is Do for a call whose answer depends on items that decide reads. decide returns the writes, and the answer that
-// replaces call.Answer.
+// Decide is Do for a call whose answer depends on items that the function decide reads. The answer that decide returns
+// with the writes replaces call.Answer.
 func (o *Applier) Decide(ctx context.Context, call Call, now time.Time,
 	decide func(context.Context) ([]shardmap.Write, []byte, error),
 ) (before []byte, err error) {
@@ -164,10 +165,11 @@ type callAttempts struct {
 	decide   func(context.Context) ([]shardmap.Write, []byte, error)
 
 	conflicts []shard.Attempt // not yet observed
-	sentTwice bool            // another process or goroutine also sent the call
+	sentTwice bool            // another process or goroutine has also sent the call
 }
 
-// attempt makes one attempt. It returns the earlier call's answer if the call was applied before.
+// attempt makes one attempt. If the call was applied before, it applies nothing and returns the earlier answer. If only
+// conditions of the library's writes failed, the error wraps dynamo.ErrOutrun, so that the call is attempted again.
 func (t *callAttempts) attempt(ctx context.Context) (before []byte, err error) {
 	writes, answer, err := t.decide(ctx)
 	if err != nil {
@@ -187,18 +189,16 @@ func (t *callAttempts) attempt(ctx context.Context) (before []byte, err error) {
 	if marker, exists := dynamo.ActionFailed(err, len(writes)); exists {
 		return parseAnswer(marker, t.call)
 	}
-	if failed := dynamo.FailedActions(err); len(failed) > 0 && failed[0] < len(writes) && !ownConditionFailed(writes, err) {
-		err = fmt.Errorf("%w: %w", dynamo.ErrOutrun, err)
+	failed := dynamo.FailedActions(err)
+	isCallers := func(index int) bool { return writes[index].Attempt.Key == "" }
+	if len(failed) > 0 && !slices.ContainsFunc(failed, isCallers) {
+		err = fmt.Errorf("%w: %w", dynamo.ErrOutrun, err) // conditions of the library's writes only
 	}
 	return nil, err
 }
 
-// ownConditionFailed reports whether a condition of the caller's own writes failed. These have no attempt to observe.
-func ownConditionFailed(writes []shardmap.Write, err error) bool {
-	return slices.ContainsFunc(dynamo.FailedActions(err), func(i int) bool { return writes[i].Attempt.Key == "" })
-}
-
-// beforeOrError returns the answer if the call was applied before, or decideErr if it was not or can be retried.
+// beforeOrError returns the earlier answer if the call was applied before, or else decideErr. It does not look for an
+// earlier answer if decideErr can be retried.
 func (t *callAttempts) beforeOrError(ctx context.Context, decideErr error) ([]byte, error) {
 	if dynamo.WorthRetrying(ctx, decideErr) {
 		return nil, decideErr

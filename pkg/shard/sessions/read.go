@@ -54,7 +54,7 @@ func (r *Reader) Get(ctx context.Context, group, id string, now time.Time) (Sess
 	return session, nil
 }
 
-// Active returns the number of a group's sessions that are active at now, read as List reads them.
+// Active returns the number of a group's sessions that are active at now. It reads the index as List does.
 func (r *Reader) Active(ctx context.Context, group string, now time.Time) (n int, err error) {
 	for _, err := range r.list(ctx, group, "", maxRows, now) {
 		if err != nil {
@@ -101,7 +101,7 @@ func (r *Reader) list(ctx context.Context, group, after string, rows int, now ti
 	}
 }
 
-// startAfter returns the least sort key of the sessions with greater ids; "" is before all ids.
+// startAfter returns the least sort key of the sessions with ids greater than id; all ids are greater than "".
 func startAfter(id string) string {
 	if id == "" {
 		return lowest

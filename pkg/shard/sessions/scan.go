@@ -27,10 +27,10 @@ const (
 // Bounds of the concurrent reads of a scan.
 const (
 	maxQueries = 16     // in flight
-	firstRows  = 200    // over all write shards, if minPage allows it; each chunk has four times the rows of the last
-	maxRows    = 50_000 // over all write shards, if minPage allows it
-	minPage    = 100
-	maxPage    = 5000
+	firstRows  = 200    // of the first chunk, over all write shards; each chunk has four times the rows of the last
+	maxRows    = 50_000 // of a chunk, over all write shards
+	minPage    = 100    // rows of a write shard in a chunk, even if the chunk then has more rows
+	maxPage    = 5000   // rows of a write shard in a chunk
 )
 
 // scan reads a group's rows in the index, in chunks of ids: it reads a chunk on all write shards before the next chunk.
@@ -60,8 +60,8 @@ func (r *Reader) newScan(ctx context.Context, group string, rows int, now time.T
 	return &scan{Reader: r, group: group, now: now, shards: entry.Most(), rows: rows, moving: moving}, nil
 }
 
-// readChunk returns the next active sessions, sorted by id, whose sort keys begin at low. It also returns the low
-// of the following chunk, "" at the end.
+// readChunk returns the next active sessions, sorted by id, from the sort key low on. next is the low of the following
+// chunk, or "" at the end.
 func (s *scan) readChunk(ctx context.Context, low string) (found []Session, next string, err error) {
 	found, high, err := s.readShards(ctx, low, highest, true)
 	if err == nil && s.moving {
@@ -69,7 +69,7 @@ func (s *scan) readChunk(ctx context.Context, low string) (found []Session, next
 		again, _, err = s.readShards(ctx, low, high, false)
 		found = append(found, again...)
 	}
-	slices.SortFunc(found, func(a, b Session) int { // by id, the newest state of a row that moved first
+	slices.SortFunc(found, func(a, b Session) int { // by id, and the newest state of a session first
 		return cmp.Or(cmp.Compare(a.ID, b.ID), b.Started.Compare(a.Started), b.Ends.Compare(a.Ends))
 	})
 	if high != highest {

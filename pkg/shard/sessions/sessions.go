@@ -83,7 +83,7 @@ type Session struct {
 	Data      map[string]types.AttributeValue // the caller's data; may be nil
 	Started   time.Time                       // to the millisecond, as all three times
 	Renewed   time.Time
-	Ends      time.Time // the first instant at which it is not active
+	Ends      time.Time // the first instant at which the session is not active
 }
 
 // Lease requests a session.
@@ -129,7 +129,7 @@ func (s *Store) Put(ctx context.Context, l Lease, now time.Time) (put Session, e
 	if err != nil {
 		return Session{}, fmt.Errorf("putting session %q of group %q: %w", l.ID, l.Group, err)
 	}
-	if put.Ends.IsZero() { // a newer call has ended the session
+	if put.Ends.IsZero() { // a newer call has ended the session since
 		return l.applyTo(Session{Started: now}, now), nil
 	}
 	return put, nil

@@ -17,14 +17,14 @@ import (
 )
 
 // minItemLife is the least time for which an item stays after a write. DynamoDB may apply attempts of earlier calls for
-// shardmap.LateTime, and these must find the item's renewed_at.
+// shardmap.LateTime, and their conditions need the item's renewed_at.
 const minItemLife = 2 * shardmap.LateTime
 
 // maxClockDifference bounds the difference of two processes' clocks. A write whose time is later than a call's by more
 // began after the call.
 const maxClockDifference = 2 * shardmap.Clocks
 
-// maxOutrun bounds how often an attempt writes again after it found another state than it expected.
+// maxOutrun bounds the writes of an attempt: each follows a write whose condition failed.
 const maxOutrun = 4
 
 // call is one call that writes a session, in one or more attempts.
@@ -34,7 +34,7 @@ type call struct {
 	group, id string
 	lease     *Lease // nil to end the session
 	clock     dynamo.Clock
-	at        time.Time // the write's time, which orders writes, to the millisecond
+	at        time.Time // the write's time, to the millisecond; the write with the latest time wins
 }
 
 // newCall returns a call that puts a lease, or ends the session if the lease is nil.
@@ -53,7 +53,8 @@ func (c *call) persist(ctx context.Context) (stored Session, err error) {
 	return stored, err
 }
 
-// attempt makes one attempt, and returns the stored session. If a condition fails, it writes again at once, unless isDone.
+// attempt makes one attempt, and returns the stored session. If a condition fails, it writes again at once, unless the
+// stored session needs no further write.
 func (c *call) attempt(ctx context.Context) (Session, error) {
 	stored := Session{}
 	for range maxOutrun {
@@ -77,9 +78,9 @@ func (c *call) attempt(ctx context.Context) (Session, error) {
 	return Session{}, fmt.Errorf("%w: other calls started and ended the session %d times during this call; try again", shard.ErrContended, maxOutrun)
 }
 
-// nextUpdate returns the update to attempt. It ends the session if the call has no lease. It renews the session if stored,
-// the session as last read, is active, was ended by a call, or is zero. Otherwise it starts the session. The row in the
-// index is on write shard n.
+// nextUpdate returns the update to attempt, by the session as last read; stored is zero before the first read. The
+// update ends the session if the call has no lease. It starts the session if its time has run out, and otherwise renews
+// or creates it. The row in the index is on write shard n.
 func (c *call) nextUpdate(stored Session, n int) *types.Update {
 	switch {
 	case c.lease == nil:
@@ -90,8 +91,8 @@ func (c *call) nextUpdate(stored Session, n int) *types.Update {
 	return c.start(*c.lease, n, c.at)
 }
 
-// isDone reports whether the call needs no further write: the stored session is as the call would leave it, or a call that
-// began later wrote it.
+// isDone reports whether the call needs no further write: the stored session is as the call would leave it, or a call
+// that began later wrote it.
 func (c *call) isDone(stored Session) bool {
 	switch {
 	case stored.Renewed.Sub(c.at) > maxClockDifference:
@@ -115,7 +116,7 @@ func (s Session) after(t time.Time) time.Time {
 func (s *Store) newWrite(ctx context.Context, group, id string, at time.Time) shardmap.Write {
 	entry, count := s.shards.Newest(ctx, Key(group), at)
 	n := shard.Calculated(id, count)
-	attempt := observe.Sent(schema.Session, Key(group), entry, n, at)
+	attempt := observe.NewAttempt(schema.Session, Key(group), entry, n, at)
 	attempt.Items = observe.Hash(id)
 	return shardmap.Write{Attempt: attempt, Probe: observe.IndexProbe(schema.SessionShard, schema.SessionShardKey(group, n))}
 }
@@ -125,17 +126,22 @@ const isNewer = "(attribute_not_exists(renewed_at) OR renewed_at < :now)"
 
 // renew returns the update that renews an active session, or creates one.
 func (s *Store) renew(l Lease, n int, at time.Time) *types.Update {
-	return s.update(l, n, at, isNewer+" AND (attribute_not_exists(ends_at) OR ends_at > :now)", "if_not_exists(started_at, :now)", "")
+	return s.update(l, n, at, isNewer+" AND (attribute_not_exists(ends_at) OR ends_at > :now)", "if_not_exists(started_at, :now)")
 }
 
-// start returns the update that starts a session that is new or has ended, without its old data.
+// start returns the update that starts a session that is new or has ended. It removes old data.
 func (s *Store) start(l Lease, n int, at time.Time) *types.Update {
-	return s.update(l, n, at, isNewer+" AND NOT ends_at > :now", ":now", " REMOVE #data")
+	u := s.update(l, n, at, isNewer+" AND NOT ends_at > :now", ":now")
+	if l.Data == nil {
+		*u.UpdateExpression += " REMOVE #data"
+		u.ExpressionAttributeNames = map[string]string{"#data": schema.SessionData}
+	}
+	return u
 }
 
-// update returns the update of a session, with its index row on write shard n. started is the expression for
-// started_at, and noDataAction the end of the update expression if the lease has no data.
-func (s *Store) update(l Lease, n int, at time.Time, condition, started, noDataAction string) *types.Update {
+// update returns the update that puts a lease, with the session's index row on write shard n. startedAt is the
+// expression for started_at.
+func (s *Store) update(l Lease, n int, at time.Time, condition, startedAt string) *types.Update {
 	ends := at.Add(l.TTL)
 	u := &types.Update{
 		TableName: &s.table, Key: itemKey(l.Group, l.ID), ConditionExpression: &condition,
@@ -145,15 +151,12 @@ func (s *Store) update(l Lease, n int, at time.Time, condition, started, noDataA
 		},
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
-	dataAction := noDataAction
+	u.UpdateExpression = aws.String("SET ends_at = :ends, expires_at = :expires, renewed_at = :now, session_shard = :shard, started_at = " + startedAt)
 	if l.Data != nil {
-		u.ExpressionAttributeValues[":data"] = &types.AttributeValueMemberM{Value: l.Data}
-		dataAction = ", #data = :data"
-	}
-	if dataAction != "" {
+		*u.UpdateExpression += ", #data = :data"
 		u.ExpressionAttributeNames = map[string]string{"#data": schema.SessionData}
+		u.ExpressionAttributeValues[":data"] = &types.AttributeValueMemberM{Value: l.Data}
 	}
-	u.UpdateExpression = aws.String("SET ends_at = :ends, expires_at = :expires, renewed_at = :now, session_shard = :shard, started_at = " + started + dataAction)
 	return u
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
-// maxNotes bounds how many changes of a key have a note in its item.
+// maxNotes bounds the notes in a key's item: only the newest changes have one.
 const maxNotes = 20
 
 // Errors of a change that was not made; use errors.Is.
@@ -40,26 +40,25 @@ type ChangerClient interface {
 // Changer changes shard counts. A change is one transaction: the key's item, on condition of its
 // version, and an item in each of four copies of the log.
 //
-// For counters, a change takes effect at once. A growth also does for new events and for items with a random suffix. All
-// other changes take effect after the lead (see [Options]), and decreases three minutes after that.
+// A change of a counter takes effect at once. So does a growth for new events and for items with a random suffix.
+// Otherwise a growth takes effect after the lead (see [Options]), and a decrease three minutes later.
 type Changer struct {
 	*Map
-	client     ChangerClient
-	o          ChangerOptions // the Clock is nil in tests that pass any time
-	lead       time.Duration  // the map's; tests change this and the fields below
-	shrinkLead time.Duration  // shrinkLead
-	commitTime time.Duration  // CommitTime
-	maxKeys    int            // MaxKeys
+	client                       ChangerClient
+	keep                         time.Duration    // as in ChangerOptions
+	clock                        func() time.Time // as in ChangerOptions; nil in tests that pass any time
+	lead, shrinkLead, commitTime time.Duration    // the map's lead and the constants; tests change them
+	maxKeys                      int
 }
 
 // ChangerOptions configure a Changer. The zero value is ready to use.
 type ChangerOptions struct {
 	// Keep is how long changes stay in a key's history; 0 keeps them forever. Keep must be at least [HistoryKept] of
-	// the retention of events. A shorter Keep may forget the shard count at the begin of a limit's window. The limit
-	// may then allow more hits than its Max.
+	// the retention of events. With a shorter Keep, the shard count at the beginning of a limit's window may be lost,
+	// and the limit may allow more hits than its Max.
 	Keep time.Duration
-	// Clock returns the current time, by which changes are dated; nil is time.Now. It must be at
-	// most a second from the clocks of all other processes.
+	// Clock returns the current time, by which changes are dated; nil is time.Now. It may differ by at most a second
+	// from the clocks of all other processes.
 	Clock func() time.Time
 }
 
@@ -69,13 +68,16 @@ func NewChanger(db ChangerClient, view *Map, o ChangerOptions) *Changer {
 	switch {
 	case view == nil:
 		view = New(nil, "", Options{})
-	case dynamo.CheckClient(db) != nil:
+	case dynamo.CheckClient(db) != nil: // the calls check the Map's client only
 		view = New(nil, view.table, view.options)
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	return &Changer{Map: view, client: db, o: o, lead: view.options.lead(), shrinkLead: shrinkLead, commitTime: CommitTime, maxKeys: MaxKeys}
+	return &Changer{
+		Map: view, client: db, keep: o.Keep, clock: o.Clock,
+		lead: view.options.lead(), shrinkLead: shrinkLead, commitTime: CommitTime, maxKeys: MaxKeys,
+	}
 }
 
 // GrowFrom raises a key's shard count to count and returns the new entry. If seen is no longer the key's newest entry,
@@ -91,8 +93,8 @@ func (c *Changer) ShrinkFrom(ctx context.Context, seen Entry, count int, note No
 	return c.changeFrom(ctx, seen, count, note, now, func(newest int) bool { return count < newest })
 }
 
-// changeFrom sets a key's shard count without an operator's request. It returns ErrNoChange if the entry has changed
-// since seen, or if allows returns false for its newest count. It returns ErrPinned if the key is pinned.
+// changeFrom sets a key's shard count without an operator's request. It returns ErrNoChange if the key's entry is no
+// longer seen, or if allows returns false for the newest count. It returns ErrPinned if the key is pinned.
 func (c *Changer) changeFrom(ctx context.Context, seen Entry, count int, note Note, now time.Time, allows func(newest int) bool) (Entry, error) {
 	return c.change(ctx, seen.Key, now, func(e Entry, now time.Time) (Entry, error) {
 		switch {
@@ -137,11 +139,11 @@ func ignoreNoChange(e Entry, err error) (Entry, error) {
 	return e, err
 }
 
-// decision returns the entry that replaces old at now, or an error if old stays.
+// decision returns the entry that replaces old in a change at now, or an error if the change must not be made.
 type decision func(old Entry, now time.Time) (Entry, error)
 
-// change replaces a key's entry by the result of decide, updates the view, and returns the new entry. After a conflict it
-// waits for a random time, and calls decide again with the current entry.
+// change replaces a key's entry by the result of decide, updates the view, and returns the new entry. After a conflict
+// it waits for a random time, and calls decide again with the current entry.
 func (c *Changer) change(ctx context.Context, key string, now time.Time, decide decision) (Entry, error) {
 	if len(key) > maxSortKey {
 		return Entry{Key: key}, changeError(key, fmt.Errorf("%w: the key has %d bytes, of at most %d", shard.ErrMisused, len(key), maxSortKey))
@@ -151,10 +153,11 @@ func (c *Changer) change(ctx context.Context, key string, now time.Time, decide 
 		return Entry{Key: key}, changeError(key, err)
 	}
 	begin := time.Now().Round(0)
+	isLate := func() bool { return dynamo.Since(begin) > c.commitTime }
 	ctx, cancel := context.WithTimeout(ctx, c.commitTime)
 	defer cancel()
 	for {
-		entry, err := c.tryChange(ctx, key, now.Add(dynamo.Since(begin)), decide, func() bool { return dynamo.Since(begin) > c.commitTime })
+		entry, err := c.tryChange(ctx, key, now.Add(dynamo.Since(begin)), decide, isLate)
 		if err == nil || !isContended(err) {
 			return entry, changeError(key, err)
 		}
@@ -180,8 +183,8 @@ func isContended(err error) bool {
 	return ok && dynamo.HasReasonCode(canceled, "ConditionalCheckFailed", "TransactionConflict") || dynamo.IsConflict(err)
 }
 
-// tryChange makes one attempt of a change, and returns the new entry. If isLate returns true before the commit, it commits
-// nothing and returns ErrUnavailable.
+// tryChange makes one attempt of a change, and returns the new entry. If isLate returns true before the commit, it
+// commits nothing and returns ErrUnavailable.
 func (c *Changer) tryChange(ctx context.Context, key string, now time.Time, decide decision, isLate func() bool) (Entry, error) {
 	old, err := c.Read(ctx, key)
 	if err != nil {
@@ -212,7 +215,7 @@ func (c *Changer) tryChange(ctx context.Context, key string, now time.Time, deci
 	return next, nil
 }
 
-// isNew reports whether the entry is of a key that is not in the map.
+// isNew reports whether the entry's key is not in the map.
 func (e Entry) isNew() bool { return e.Version == 0 && len(e.History) == 0 }
 
 // commit puts the key's item on condition that it is unchanged, and the change into every copy of the log.
@@ -223,8 +226,8 @@ func (c *Changer) commit(ctx context.Context, old, next Entry) error {
 	return err
 }
 
-// replacementPut returns the put of a key's item, on condition that the item still has old's version. An item
-// that another program wrote may have no version, which counts as version 0.
+// replacementPut returns the put of next's item, on condition that the stored item still has old's version. Version 0
+// means that there is no item, or that another program wrote the item without a version.
 func (c *Changer) replacementPut(old, next Entry) *types.Put {
 	put := &types.Put{TableName: &c.table, Item: next.attributes(), ConditionExpression: aws.String("attribute_not_exists(version)")}
 	if old.Version > 0 {

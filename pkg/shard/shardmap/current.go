@@ -10,17 +10,16 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// currentRead is a read of a key's item, shared by the calls that were made before it began.
+// currentRead is a read of a key's item, shared by the calls that were made before the read began.
 type currentRead struct {
-	done  chan struct{} // closed at its end
-	entry Entry         // set before done is closed, as is err
+	done  chan struct{} // closed when the read has ended; then entry and err are set
+	entry Entry
 	err   error
-	next  *currentRead // begins when this one ends; nil if no call waits for it
+	next  *currentRead // begins when this one ends; nil if no call waits for another read
 }
 
 // Current returns a key's entry with all changes that were committed before the call, and updates the view. The strongly
-// consistent read costs 1 RCU per 4 KB. Concurrent calls for a key share a read that begins after them. If it fails, the
-// error wraps ErrStale.
+// consistent read costs 1 RCU per 4 KB; concurrent calls for a key share one. If the read fails, the error wraps ErrStale.
 func (m *Map) Current(ctx context.Context, key string) (Entry, error) {
 	if err := cmp.Or(m.checkClient(), checkKey(key)); err != nil {
 		return Entry{}, err
@@ -89,6 +88,6 @@ func (m *Map) readCurrent(ctx context.Context, key string, read *currentRead) {
 // currentReadTime bounds a read of Current with its retries.
 const currentReadTime = 2 * time.Second
 
-// Unsettled is the age from which a view has all shard counts of an item's time, so that reads of the item need no
-// [Map.Current].
+// Unsettled is how long after an item's time a view may lack a shard count of that time. Until then a read that misses
+// the item, or continues a range, uses [Map.Current].
 const Unsettled = 2 * Margin

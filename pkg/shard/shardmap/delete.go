@@ -10,8 +10,8 @@ import (
 var ErrInUse = errors.New("the shard count was set again")
 
 // Reset returns a base key to its state before the first change: one write shard at every time, not pinned. It is the
-// first of two steps of deleting a key with its items. If there is nothing to reset, it returns ErrNoChange. The entry
-// then has a Version if the key was reset or deleted before, and none if the key is not in the map.
+// first of two steps of deleting a key with its items. If there is nothing to reset, it returns ErrNoChange. The entry's
+// Version is then 0 if the key is not in the map, and above 0 if the key was reset or deleted before.
 //
 // After a reset, reads no longer find items on the old write shards. Writers may use these shards for another ViewAge,
 // and writers of counters and boards for up to [CountAge] if they can't read the map. Requests in flight may use them
@@ -26,10 +26,10 @@ func (c *Changer) Reset(ctx context.Context, key string, now time.Time) (Entry, 
 	})
 }
 
-// Forget removes a key from the map that was reset; it is the second step. It returns ErrInUse if
-// the key was not reset, or was changed since, and ErrNoChange if it is not in the map.
+// Forget removes a key that was reset from the map; it is the second step of a deletion. It returns ErrInUse if
+// the key was not reset, or was changed since, and ErrNoChange if the key is not in the map.
 //
-// The key's item, with its version and the deletion time, stays for a day, and its changes stay in the
+// The key's item, with its version and the deletion time, stays for a day, and the key's changes stay in the
 // log for two hours. A key that is used again within that day continues with the next version. After the day, TTL
 // deletes the item, and versions start over; every view has dropped the key by then.
 func (c *Changer) Forget(ctx context.Context, key string, now time.Time) error {

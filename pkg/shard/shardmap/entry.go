@@ -42,7 +42,7 @@ type Entry struct {
 	Notes     map[int64]Note // by the Unix milliseconds of a change; nil in entries that come from a view
 
 	deleted bool  // the entry is the tombstone of a deleted key
-	fault   error // why the item could not be read; the entry then has at most its version
+	fault   error // why the item could not be read; the entry then has only the key, and perhaps the version
 }
 
 // Note is who made a change, why and when. The [Changer] sets Made.
@@ -66,8 +66,8 @@ func (e Entry) Effective() time.Time {
 // the result is at least the count at t.
 func (e Entry) Active(t time.Time) Entry { return e.activeFor(t, e.History.At(t)) }
 
-// activeFor returns the entry without the changes after the last change to count by time t. If the newest count is at
-// least count, activeFor drops no change.
+// activeFor returns the entry with the last change to count at or before t as its newest. If the newest count is already
+// count or more, activeFor drops no change.
 func (e Entry) activeFor(t time.Time, count int) Entry {
 	if count <= e.History.Newest() {
 		return e
@@ -80,9 +80,9 @@ func (e Entry) activeFor(t time.Time, count int) Entry {
 	return e
 }
 
-// CountOfNew returns the shard count for a new item of time t, which no other process can name before it is stored. This
-// is the largest count in force from t to [Margin] later, so that a growth counts at once. Readers consider all counts of
-// that time. A decrease takes effect only after all views have it.
+// CountOfNew returns the shard count for a new item of time t, which no other process can name before it is stored. The
+// result is the largest count in effect from t to [Margin] later, so that a growth counts at once. Readers consider all
+// counts of that time, and a decrease takes effect only after all views have it.
 func (e Entry) CountOfNew(t time.Time) int { return e.History.Max(t, t.Add(Margin)) }
 
 // ActiveOfNew is Active for new items: the newest count of the result is at least CountOfNew.
@@ -91,8 +91,8 @@ func (e Entry) ActiveOfNew(t time.Time) Entry { return e.activeFor(t.Add(Margin)
 // Most returns the largest shard count that the key ever had, at least 1.
 func (e Entry) Most() int { return max(1, e.Max) }
 
-// replaces reports whether the entry is newer than old. If the versions are equal, a readable entry is. Versions start
-// over after tombstoneTime, when TTL has deleted a deleted key's item; half of it leaves a margin.
+// replaces reports whether the entry is newer than old. Of equal versions, a readable entry replaces an unreadable one.
+// Versions start over after tombstoneTime, when TTL has deleted a deleted key's item; half of that time leaves a margin.
 func (e Entry) replaces(old Entry) bool {
 	switch {
 	case old.deleted && e.Updated.Sub(old.Updated) > tombstoneTime/2:
@@ -156,7 +156,7 @@ func parseHistory(it dynamo.Item) (shard.History, error) {
 }
 
 // readEntry returns the entry of an item. If the item can't be read, the entry has the error as its
-// fault, and the version if that can be read.
+// fault, and the item's version if the version is readable.
 func readEntry(key string, it dynamo.Item) Entry {
 	entry, err := parseEntry(key, it)
 	if err != nil {
@@ -190,7 +190,7 @@ func parseNotes(it dynamo.Item) map[int64]Note {
 // attributes returns the entry's item.
 func (e Entry) attributes() dynamo.Item {
 	it := mapKey(e.Key)
-	it[attrVersion], it[attrUpdated] = dynamo.Number(e.Version), seconds(e.Updated)
+	it[attrVersion], it[attrUpdated] = dynamo.Number(e.Version), secondsValue(e.Updated)
 	if e.deleted {
 		it[attrDeleted] = &types.AttributeValueMemberBOOL{Value: true}
 		it[schema.ExpiresAt] = dynamo.Number(e.Updated.Add(tombstoneTime).Unix())
@@ -204,7 +204,7 @@ func (e Entry) attributes() dynamo.Item {
 	for at, n := range e.Notes {
 		note := dynamo.Item{"by": dynamo.String(n.By), "why": dynamo.String(n.Why)}
 		if !n.Made.IsZero() {
-			note["made"] = seconds(n.Made)
+			note["made"] = secondsValue(n.Made)
 		}
 		notes[shard.FormatEpoch(time.UnixMilli(at))] = &types.AttributeValueMemberM{Value: note}
 	}
@@ -231,6 +231,6 @@ func parseSeconds(it dynamo.Item, name string) (time.Time, error) {
 	return shard.ParseEpoch(n.Value)
 }
 
-func seconds(t time.Time) *types.AttributeValueMemberN {
+func secondsValue(t time.Time) *types.AttributeValueMemberN {
 	return &types.AttributeValueMemberN{Value: shard.FormatEpoch(t)}
 }

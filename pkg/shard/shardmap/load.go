@@ -24,7 +24,7 @@ import (
 type mapLoad struct {
 	begun   time.Time
 	view    *view
-	queries []*dynamodb.QueryInput // the rest to read, by bucket; nil for a complete bucket
+	queries []*dynamodb.QueryInput // by bucket, the query of what is left to read; nil for a complete bucket
 	logFrom []time.Time            // by bucket, the time from which the log has its changes
 }
 
@@ -41,7 +41,8 @@ func (m *Map) newLoad(now time.Time) *mapLoad {
 	}
 }
 
-// bucketQueries returns a query of each bucket's items. The queries read the attributes, or all if attributes is nil.
+// bucketQueries returns a query of each bucket's items. The queries read the attributes in this projection expression,
+// or all attributes if it is nil.
 func (s *tableReader) bucketQueries(attributes *string) (list []*dynamodb.QueryInput) {
 	for n := range schema.MapBuckets {
 		list = append(list, &dynamodb.QueryInput{
@@ -72,8 +73,8 @@ func (s *tableReader) bucketEntries(ctx context.Context, bucket int, query *dyna
 	}
 }
 
-// load returns a new view of all keys. It continues an unfinished load that is not too old. Only one load is in flight
-// at a time.
+// load returns a new view of all keys. It continues an unfinished load that is at most maxLoadTime old. Callers must not
+// call it concurrently.
 func (m *Map) load(ctx context.Context, now time.Time) (*view, error) {
 	if m.loading == nil || now.Sub(m.loading.begun).Abs() > maxLoadTime {
 		m.loading = m.newLoad(now)

@@ -16,11 +16,11 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// logPuts returns the puts of a changed entry into every copy of the log. Each process polls one copy,
-// since the polls of all would exceed one partition's limit.
+// logPuts returns the puts of a changed entry into every copy of the log. Each process polls one copy, since the polls
+// of all processes would exceed one partition's limit.
 func (s *tableReader) logPuts(e Entry) (list []types.TransactWriteItem) {
-	for n := range schema.MapLogs {
-		list = append(list, types.TransactWriteItem{Put: &types.Put{TableName: &s.table, Item: e.logItem(n)}})
+	for logCopy := range schema.MapLogs {
+		list = append(list, types.TransactWriteItem{Put: &types.Put{TableName: &s.table, Item: e.logItem(logCopy)}})
 	}
 	return list
 }
@@ -33,15 +33,15 @@ func (s *tableReader) logPuts(e Entry) (list []types.TransactWriteItem) {
 //	key         S  the base key
 //	entry       B  packed, as in a snapshot
 //	expires_at  N  two hours after the change
-func (e Entry) logItem(n int) dynamo.Item {
-	it := dynamo.Key(schema.MapLog(n), schema.MapLogSK(e.Updated, strconv.FormatUint(rand.Uint64(), 36)))
+func (e Entry) logItem(logCopy int) dynamo.Item {
+	it := dynamo.Key(schema.MapLog(logCopy), schema.MapLogSK(e.Updated, strconv.FormatUint(rand.Uint64(), 36)))
 	it[attrKey], it[attrEntry] = dynamo.String(e.Key), &types.AttributeValueMemberB{Value: appendEntry(nil, e)}
 	it[schema.ExpiresAt] = dynamo.Number(e.Updated.Add(logTime).Unix())
 	return it
 }
 
-// parseLogItem returns the entry of a log item, with a fault if the entry can't be read. ok is false if the item is not a
-// change.
+// parseLogItem returns the entry of a log item, with a fault if the entry can't be read. ok is false if the item is not
+// a change.
 func parseLogItem(it dynamo.Item) (e Entry, ok bool) {
 	_, err := schema.ParseMapLogSK(dynamo.Text(it, schema.SK))
 	key := dynamo.Text(it, attrKey)
@@ -66,8 +66,8 @@ const partitionsPrefix = "\x00partitions/"
 func isPartitionCount(key string) bool { return strings.HasPrefix(key, partitionsPrefix) }
 
 // NotePartitions stores how many partitions a table has, up to [shard.MaxShards], for [Map.Partitions] of all processes
-// after their next poll. hotshard's functions use the table names items and events. A number is ignored if a larger one
-// was noted within the last day, since partitions are split often and merged rarely.
+// after their next poll. hotshard's functions use the table names items and events. NotePartitions ignores a number that
+// is smaller than the stored number of the last day, since partitions are split often and merged rarely.
 func (c *Changer) NotePartitions(ctx context.Context, table string, n int, now time.Time) error {
 	if n < 1 {
 		return fmt.Errorf("%w: the number of partitions is %d: want 1 or more", shard.ErrMisused, n)

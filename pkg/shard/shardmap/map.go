@@ -26,10 +26,10 @@ const (
 	// CountAge is the age up to which counters and boards use a view that can't be renewed.
 	// If the view is older, they read the key's item.
 	CountAge = time.Minute
-	// MaxKeys bounds the keys in the map, and so in each process's view. A change of a further key is ErrFull.
+	// MaxKeys bounds the keys in the map, and so in each process's view. A change of any other key returns ErrFull.
 	MaxKeys = 100_000
-	// FewPartitions is the number of partitions that is assumed for a table without a note: that of
-	// a new on-demand table.
+	// FewPartitions is what Map.Partitions returns for a table without a stored number: the partitions of a new
+	// on-demand table.
 	FewPartitions = 4
 )
 
@@ -39,10 +39,6 @@ const (
 // Most calls cost nothing. The first call, or [Map.Load], reads all keys whose count was ever changed;
 // other keys are not stored, and have count 1. A later call that finds the view older than
 // [Options].ViewAge polls the log of changes, with one Query.
-//
-// The log has an item for each change, ordered by time. A poll begins shortly before the last one. The highest version
-// of a key counts, so reading a change twice does no harm. The log keeps its items for two hours, and a view that was
-// not renewed for half an hour is loaded again. So a view misses no change.
 //
 // The call that finds the view too old starts a renewal. Concurrent calls wait for the renewal, each until its own
 // context ends. Without callers the renewal continues for at most [RenewTime], and the next renewal continues an
@@ -77,7 +73,7 @@ type cachedItem struct {
 // maxCachedItems bounds the keys in Map.items.
 const maxCachedItems = 1000
 
-// New returns a Map over the shard-map table, and reads nothing yet. Options beyond their bounds are set to the bounds.
+// New returns a Map over the shard-map table, and reads nothing yet. Options above their bounds are set to the bounds.
 func New(db Client, table string, o Options) *Map {
 	return &Map{
 		tableReader: tableReader{db, table, schema.MapLog(rand.N(schema.MapLogs))}, options: o.withDefaults(),
@@ -85,7 +81,7 @@ func New(db Client, table string, o Options) *Map {
 	}
 }
 
-// Options returns the map's times, with defaults for those that were not set.
+// Options returns the map's options: defaults for those that were not set, and within their bounds.
 func (m *Map) Options() Options { return m.options }
 
 // current returns the newest view.
@@ -113,20 +109,20 @@ func (m *Map) Lookup(ctx context.Context, key string, now time.Time) (Entry, err
 	return entry, stale
 }
 
-// Since returns the entries that were last changed at t or later, newest first, from a view that is at most ViewAge old
-// at now. The entries have no notes. If the view can't be renewed, Since returns an error that wraps ErrStale.
-func (m *Map) Since(ctx context.Context, t, now time.Time) ([]Entry, error) {
+// Since returns the entries that were last changed at from or later, newest first, out of a view that is at most ViewAge
+// old at now. The entries have no notes. If the view can't be renewed, Since returns an error that wraps ErrStale.
+func (m *Map) Since(ctx context.Context, from, now time.Time) ([]Entry, error) {
 	if err := m.renew(ctx, now.Round(0)); err != nil {
 		return nil, err
 	}
-	list := m.current().changedSince(t)
+	list := m.current().changedSince(from)
 	slices.SortFunc(list, func(a, b Entry) int { return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(a.Key, b.Key)) })
 	return list, nil
 }
 
-// Single returns a time until which the key's count was certainly 1. The time is zero if the entry has
-// no change, or if the entry's first changes were dropped.
-func (m *Map) Single(e Entry) time.Time {
+// SingleUntil returns a time until which the key's count was certainly 1. The time is zero if it is unknown: the entry
+// has no change, or the entry's first changes were dropped.
+func (m *Map) SingleUntil(e Entry) time.Time {
 	if e.Forgotten || len(e.History) == 0 {
 		return time.Time{}
 	}
@@ -152,12 +148,12 @@ func checkKey(key string) error {
 // newestWait bounds how long Newest waits for a newer view, or for a key's item.
 const newestWait = 250 * time.Millisecond
 
-// Newest returns a key's entry, and the shard count for a counter's next write. It returns no error,
-// since a counter may use any count up to the largest it ever had. The call that starts a renewal
-// waits for at most 250 ms; concurrent calls use the old view.
+// Newest returns a key's entry, and the shard count for a counter's next write. It returns no error, since a counter may
+// use any count up to the largest that it ever had. If the view is older than ViewAge, one call renews it and waits for
+// at most 250 ms; concurrent calls use the old view.
 //
 // Newest does not use a view older than CountAge: if the key was deleted meanwhile, strongly consistent reads would
-// miss its old write shards. Instead Newest reads the key's item. If that fails, too, Newest returns count 1.
+// miss its old write shards. Instead Newest reads the key's item. If that read fails, Newest returns count 1.
 func (m *Map) Newest(ctx context.Context, key string, now time.Time) (entry Entry, count int) {
 	now = now.Round(0)
 	m.refreshBriefly(ctx, now)
@@ -199,8 +195,8 @@ func (m *Map) refreshBriefly(ctx context.Context, now time.Time) {
 	}
 }
 
-// updateView updates the view after a key's item was read or written: it adds the item's entry, or removes it if the
-// item does not exist.
+// updateView updates the view after a key's item was read or written: it adds the item's entry, or removes the key if
+// the item does not exist.
 func (m *Map) updateView(entry Entry, exists bool) {
 	if exists {
 		m.current().mergeEntry(entry)

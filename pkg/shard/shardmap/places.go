@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// PlacesAt returns the write shards that may have an item of time t: first the one by the count at t,
-// then those by the other counts within LateMargin of t. calculate returns the write shard of the
+// PlacesAt returns the write shards that may have an item of time t: first the one that follows from the count at t,
+// then those that follow from the other counts within LateMargin of t. calculate returns the write shard of the
 // attribute value attr among n, as [shard.Calculated] does.
 func (e Entry) PlacesAt(calculate func(attr string, n int) int, attr string, t time.Time) []int {
 	first := calculate(attr, e.History.At(t))
@@ -14,8 +14,8 @@ func (e Entry) PlacesAt(calculate func(attr string, n int) int, attr string, t t
 	return append([]int{first}, slices.DeleteFunc(rest, func(n int) bool { return n == first })...)
 }
 
-// Prefers reports whether reads return the copy of an item of time t that is on write shard a, not the one on b: the copy
-// on the write shard by the count at t, or else the one on the lower write shard. calculate and attr are those of PlacesAt.
+// Prefers reports whether reads return the copy of an item of time t that is on write shard a, not the copy on b. Reads
+// prefer the write shard that PlacesAt returns first, or else the lower one. calculate and attr are those of PlacesAt.
 func (e Entry) Prefers(calculate func(attr string, n int) int, attr string, t time.Time, a, b int) bool {
 	if home := calculate(attr, e.History.At(t)); a == home || b == home {
 		return a == home
@@ -41,13 +41,13 @@ func (e Entry) PlacesDuring(calculate func(attr string, n int) int, attr string,
 	return slices.Compact(list)
 }
 
-// Forgot reports whether changes before t were dropped from the history, so that the count at t is unknown.
+// Forgot reports whether the count at t is unknown, since changes before the history's first were dropped.
 func (e Entry) Forgot(t time.Time) bool {
 	return e.Forgotten && len(e.History) > 0 && t.Before(e.History[0].At)
 }
 
-// RangeShards returns how many write shards a read of a time range must query. It includes counts up
-// to Margin before the range, and up to LateMargin after it, since a late growth gets a later date.
+// RangeShards returns how many write shards a read of the times between from and to must query: the largest shard count
+// from Margin before the range to LateMargin after it, since a late growth gets a later date.
 func (e Entry) RangeShards(from, to time.Time) int {
 	return e.Shards(from.Add(-Margin), to.Add(LateMargin))
 }

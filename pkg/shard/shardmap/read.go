@@ -22,7 +22,7 @@ type tableReader struct {
 	log    string // the partition key of the log's copy that this process polls
 }
 
-// followLog adds the log's changes since a time to the view.
+// followLog adds the log's changes that were made at from or later to the view.
 func (s *tableReader) followLog(ctx context.Context, v *view, from time.Time) error {
 	changes := dynamo.Items(ctx, s.persistent(callTime), &dynamodb.QueryInput{
 		TableName: &s.table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("pk = :log AND sk >= :from"),
@@ -59,8 +59,8 @@ func (s *tableReader) applyLogItem(ctx context.Context, v *view, it dynamo.Item)
 	return nil
 }
 
-// Read reads one key's item, strongly consistent, and returns its entry. A key that is not
-// in the map has an entry without history. It costs 1 RCU per 4 KB.
+// Read returns a key's entry by a strongly consistent read of the key's item, which costs 1 RCU per 4 KB. The entry of a
+// key that is not in the map has no history.
 func (s *tableReader) Read(ctx context.Context, key string) (Entry, error) {
 	if err := cmp.Or(dynamo.CheckClient(s.client), checkKey(key)); err != nil {
 		return Entry{}, err
@@ -72,7 +72,7 @@ func (s *tableReader) Read(ctx context.Context, key string) (Entry, error) {
 	return parseEntry(key, it)
 }
 
-// Time limits of one attempt of a read. A read that hangs is canceled and retried.
+// Time limits of an attempt to read. An attempt that takes longer is canceled, and the read is retried.
 const (
 	callTime = 500 * time.Millisecond // for one item or poll, which take milliseconds
 	pageTime = 2 * time.Second        // for a page of a load; the queries may share a fraction of a CPU

@@ -17,8 +17,8 @@ const RenewTime = 10 * time.Second
 type renewal struct {
 	begun  time.Time // by the wall clock
 	cancel context.CancelFunc
-	done   chan struct{} // closed at its end
-	err    error         // set before done is closed
+	done   chan struct{} // closed when the renewal has ended; then err is set
+	err    error
 }
 
 // wait waits until the renewal or the context ends. If both have ended, it returns the renewal's result.
@@ -55,7 +55,7 @@ func (m *Map) startRenewal(ctx context.Context, now time.Time) (r *renewal, star
 	return r, true
 }
 
-// runRenewal renews the view, and ends the renewal with the result.
+// runRenewal renews the view, and ends r with the result.
 func (m *Map) runRenewal(ctx context.Context, r *renewal, now time.Time) {
 	defer r.cancel()
 	v, err := m.pollOrLoad(ctx, now)
@@ -84,16 +84,16 @@ func (m *Map) renew(ctx context.Context, now time.Time) error {
 		if err == nil && started {
 			return nil
 		}
-		isConclusive := started || waited || ctx.Err() != nil
-		if err != nil && isConclusive {
+		beganBeforeCall := !started && !waited
+		if err != nil && (!beganBeforeCall || ctx.Err() != nil) {
 			return fmt.Errorf("%w: %w", shard.ErrStale, err)
 		}
 	}
 	return nil
 }
 
-// pollOrLoad returns the view after a poll of the log, or a new view if the view is older than reload. Once in LookBack,
-// the poll begins earlier, to find late commits. Only one call is in flight at a time.
+// pollOrLoad returns the view after a poll of the log, or a new view if the old one is older than reload. Once in
+// LookBack, the poll begins earlier, to find late commits. Callers must not call it concurrently.
 func (m *Map) pollOrLoad(ctx context.Context, now time.Time) (*view, error) {
 	v := m.current()
 	if !v.isWithin(now, reload) {

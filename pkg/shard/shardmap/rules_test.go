@@ -281,7 +281,7 @@ func TestChangesCommittedLate(t *testing.T) {
 // TestClocksOfChanges checks how far a caller's time and a key's newest change may be from the Changer's clock.
 func TestClocksOfChanges(t *testing.T) {
 	clock := time.Unix(1000, 0)
-	c := &Changer{o: ChangerOptions{Clock: func() time.Time { return clock }}}
+	c := &Changer{clock: func() time.Time { return clock }}
 	for off, valid := range map[time.Duration]bool{0: true, clockError: true, clockError + 1: false, -clockError: true, -clockError - 1: false} {
 		if now, err := c.changeTime(clock.Add(off)); (err == nil) != valid || valid && !now.Equal(clock) {
 			t.Errorf("a time %v from the clock: %v, %v", off, now, err)

@@ -20,7 +20,7 @@ import (
 const (
 	snapshotAge  = 10 * time.Minute // the age beyond which StoreSnapshot replaces a snapshot
 	snapshotTime = time.Hour        // how long an item of a snapshot is kept
-	maxSlice     = 390_000          // bytes of entries in one item, of the 400 KB that DynamoDB stores
+	maxSlice     = 390_000          // bytes of entries in one item; DynamoDB stores items of up to 400 KB
 )
 
 // Attributes of a snapshot's items:
@@ -60,8 +60,8 @@ func (c *Changer) StoreSnapshot(ctx context.Context, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// snapshotDue reports whether to store a snapshot: if the item that is stored last is absent or damaged, or more than
-// snapshotAge from now.
+// snapshotDue reports whether to store a snapshot: the item that StoreSnapshot stores last is absent, damaged, or older
+// than snapshotAge.
 func (c *Changer) snapshotDue(ctx context.Context, now time.Time) (due bool, err error) {
 	out, err := c.client.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &c.table, Key: snapshotKey(schema.MapBuckets-1, schema.MapSlices-1),
@@ -87,7 +87,7 @@ func (c *Changer) storeBucket(ctx context.Context, bucket int, query *dynamodb.Q
 	}
 	for slice, entries := range packed {
 		it := snapshotKey(bucket, slice)
-		it[attrTaken], it[schema.ExpiresAt] = seconds(entryTime(taken)), dynamo.Number(taken.Add(snapshotTime).Unix())
+		it[attrTaken], it[schema.ExpiresAt] = secondsValue(entryTime(taken)), dynamo.Number(taken.Add(snapshotTime).Unix())
 		if faults[slice] == nil {
 			it[attrEntries] = &types.AttributeValueMemberB{Value: append([]byte{}, entries...)} // empty rather than nil
 		}
@@ -102,7 +102,8 @@ func (c *Changer) storeBucket(ctx context.Context, bucket int, query *dynamodb.Q
 	return errors.Join(faults[:]...)
 }
 
-// packBucket reads a bucket's keys. It returns the packed entries by slice, and why a slice can't be stored, or nil.
+// packBucket reads a bucket's keys. It returns the packed entries by slice. faults says why a slice can't be stored; it
+// is nil for other slices.
 func (c *Changer) packBucket(ctx context.Context, bucket int, query *dynamodb.QueryInput) (packed [schema.MapSlices][]byte, faults [schema.MapSlices]error, err error) {
 	for e, err := range c.bucketEntries(ctx, bucket, query) {
 		if err != nil {
@@ -122,9 +123,9 @@ func (c *Changer) packBucket(ctx context.Context, bucket int, query *dynamodb.Qu
 	return packed, faults, nil
 }
 
-// readSnapshot returns the entries of a bucket's snapshot, and a time from which the log has their
-// changes. usable is false if an item is missing, unreadable or older than maxAge. The reads
-// may be eventually consistent, since an outdated item has an earlier time.
+// readSnapshot returns the entries of a bucket's snapshot, and taken, a time from which the log has their changes.
+// usable is false if an item is missing, unreadable or older than maxAge. The reads may be eventually consistent, since
+// an outdated item has an earlier time.
 func (s *tableReader) readSnapshot(ctx context.Context, bucket int, now time.Time, maxAge time.Duration) (entries []Entry, taken time.Time, usable bool, err error) {
 	items := dynamo.Items(ctx, s.persistent(pageTime), &dynamodb.QueryInput{
 		TableName: &s.table, KeyConditionExpression: aws.String("pk = :snapshot"),

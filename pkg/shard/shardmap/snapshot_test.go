@@ -93,8 +93,8 @@ func TestDamagedSnapshotReadsItsBucketOnly(t *testing.T) {
 	for name, damage := range map[string]func(*enginetest.MapTable){
 		"an item is missing": func(f *enginetest.MapTable) { delete(f.Items, enginetest.ItemSlot(snapshotKey(2, 5))) },
 		"no time":            func(f *enginetest.MapTable) { delete(item(f), attrTaken) },
-		"a time ahead":       func(f *enginetest.MapTable) { item(f)[attrTaken] = seconds(time.Now().Add(Clocks + time.Second)) },
-		"too old":            func(f *enginetest.MapTable) { item(f)[attrTaken] = seconds(time.Now().Add(-31 * time.Minute)) },
+		"a time ahead":       func(f *enginetest.MapTable) { item(f)[attrTaken] = secondsValue(time.Now().Add(Clocks + time.Second)) },
+		"too old":            func(f *enginetest.MapTable) { item(f)[attrTaken] = secondsValue(time.Now().Add(-31 * time.Minute)) },
 		"truncated entries":  func(f *enginetest.MapTable) { entries(f).Value = entries(f).Value[:len(entries(f).Value)-1] },
 		"no entries":         func(f *enginetest.MapTable) { delete(item(f), attrEntries) },
 		"a foreign item":     func(f *enginetest.MapTable) { f.Put(dynamo.Key(schema.MapSnapshot(2), "x")) },

@@ -9,70 +9,71 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// nextEntry returns the entry after a change at now. A growth takes effect after the lead. A decrease takes
-// effect after all processes have read it, even if it is committed late because its Changer died.
+// nextEntry returns the entry after a change at now. A growth takes effect after the lead. A decrease takes effect after
+// all processes have read it, even if it is committed late because its Changer died.
 //
-// A growth lowers the count at no time, so it hides pending decreases to a smaller count. The decreases stay in
-// the history, each for a millisecond just before the growth, so that look-ups know the counts that
-// other processes may use.
+// A growth must not lower the count at any time, so it hides pending decreases to a smaller count. Hidden decreases stay
+// in the history, each for a millisecond just before the growth. So look-ups consider the counts that other processes
+// may use.
 func (c *Changer) nextEntry(e Entry, count int, note Note, now time.Time) (Entry, error) {
 	if count < 1 || count > shard.MaxShards {
 		return e, fmt.Errorf("%w: shard count %d: want 1 to %d", shard.ErrMisused, count, shard.MaxShards)
 	}
-	at := entryTime(now.Add(c.lead + time.Millisecond - 1)) // rounded up
+	earliest := entryTime(now.Add(c.lead + time.Millisecond - 1)) // rounded up
 	timeless := schema.TraitsOf(schema.Kind(note.Kind)).Timeless
 	if count < e.History.Newest() && !timeless {
-		at = at.Add(c.shrinkLead)
+		earliest = earliest.Add(c.shrinkLead)
 	}
 	h := c.pruned(e, now, timeless)
 	next := Entry{Key: e.Key, Version: e.Version + 1, Updated: entryTime(now), Max: max(e.Most(), count), Pinned: e.Pinned, Notes: map[int64]Note{}}
 	next.Forgotten = e.Forgotten || len(h) < len(e.History)
-	firstHidden, at := hideDecreases(h, count, at)
+	firstHidden, effective := hideDecreases(h, count, earliest)
 	for i := range h {
-		kept, ok := e.Notes[h[i].At.UnixMilli()]
+		oldNote, ok := e.Notes[h[i].At.UnixMilli()]
 		if i >= firstHidden {
-			h[i].At, at = at, at.Add(time.Millisecond)
+			h[i].At, effective = effective, effective.Add(time.Millisecond)
 		}
 		if ok && i > len(h)-maxNotes {
-			next.Notes[h[i].At.UnixMilli()] = kept
+			next.Notes[h[i].At.UnixMilli()] = oldNote
 		}
 	}
-	if last := len(h) - 1; last >= 0 && !at.After(h[last].At) {
-		at = h[last].At.Add(time.Millisecond)
+	if last := len(h) - 1; last >= 0 && !effective.After(h[last].At) {
+		effective = h[last].At.Add(time.Millisecond)
 	}
-	next.History = append(h, shard.Change{At: at, Count: count})
+	next.History = append(h, shard.Change{At: effective, Count: count})
 	note.Made = next.Updated
-	next.Notes[at.UnixMilli()] = note
+	next.Notes[effective.UnixMilli()] = note
 	return next, nil
 }
 
-// hideDecreases returns the index of the first change in h that a change to count at time at hides, and
-// when count takes effect. The index is len(h) if no change is hidden.
-func hideDecreases(h shard.History, count int, at time.Time) (firstHidden int, effective time.Time) {
-	firstHidden, effective = len(h), at
-	for i := len(h) - 1; i >= 0 && !h[i].At.Before(at); i-- {
+// hideDecreases returns the index of the first change in h that a change to count hides, and when count takes effect.
+// The index is len(h) if no change is hidden. Only changes at earliest or later are pending, and can be hidden.
+func hideDecreases(h shard.History, count int, earliest time.Time) (firstHidden int, effective time.Time) {
+	firstHidden, effective = len(h), earliest
+	for i := len(h) - 1; i >= 0 && !h[i].At.Before(earliest); i-- {
 		before := h[:i].Newest()
 		isDecreaseToCount := h[i].Count == count && before > count
-		if h[i].Count >= count && !isDecreaseToCount {
+		isHidden := h[i].Count < count || isDecreaseToCount
+		if !isHidden {
 			break
 		}
-		firstHidden, effective = i, at
-		isPending := i > 0 && !h[i-1].At.Before(at)
-		if isPending || before > count {
+		firstHidden, effective = i, earliest
+		isPreviousPending := i > 0 && !h[i-1].At.Before(earliest)
+		if isPreviousPending || before > count {
 			effective = h[i].At // the count until then is at least as large
 		}
 	}
 	return firstHidden, effective
 }
 
-// maxTimeless bounds the changes of a key whose items' write shards depend on no past count.
+// maxTimeless bounds the history of a key of a timeless kind: no item's write shard depends on a past count.
 const maxTimeless = 30
 
-// pruned returns a copy of the history without the changes whose counts ended before the retention's begin, since no
-// retained event depends on them. A key of a timeless kind keeps at most maxTimeless changes, including the next one.
+// pruned returns a copy of the history, without changes whose counts were no longer in effect Keep ago: no retained
+// event depends on them. For a timeless kind, at most maxTimeless changes are left with the next one.
 func (c *Changer) pruned(e Entry, now time.Time, timeless bool) shard.History {
 	h, first := e.History, 0
-	for c.o.Keep > 0 && first+1 < len(h) && h[first+1].At.Before(now.Add(-c.o.Keep)) {
+	for c.keep > 0 && first+1 < len(h) && h[first+1].At.Before(now.Add(-c.keep)) {
 		first++
 	}
 	if timeless {
@@ -81,8 +82,8 @@ func (c *Changer) pruned(e Entry, now time.Time, timeless bool) shard.History {
 	return slices.Clone(h[first:])
 }
 
-// clockError bounds how far a caller's time may differ from the Changer's clock, and how far that clock
-// may be behind the key's newest change.
+// clockError bounds how far a caller's time may differ from the Changer's clock, and how far the Changer's clock may be
+// behind the key's newest change.
 const clockError = 5 * time.Second
 
 // changeTime returns the time of the Changer's clock, by which changes are dated. It returns ErrMisused if the caller's
@@ -92,10 +93,10 @@ func (c *Changer) changeTime(now time.Time) (time.Time, error) {
 	if now.IsZero() {
 		return now, fmt.Errorf("%w: the time of a change is zero: pass the current time", shard.ErrMisused)
 	}
-	if c.o.Clock == nil {
+	if c.clock == nil {
 		return now, nil
 	}
-	clock := c.o.Clock()
+	clock := c.clock()
 	switch ahead := now.Sub(clock); {
 	case ahead < -clockError:
 		return now, fmt.Errorf("%w: the time of a change is %v behind the clock: pass the current time", shard.ErrMisused, -ahead)
@@ -108,7 +109,7 @@ func (c *Changer) changeTime(now time.Time) (time.Time, error) {
 // checkNewest returns ErrMisused if the key's newest change is dated more than clockError after now.
 func checkNewest(e Entry, now time.Time) error {
 	if ahead := e.Updated.Sub(now); ahead > clockError {
-		return fmt.Errorf("%w: the newest change is dated %v after now: check this clock and that of %q", shard.ErrMisused, ahead, e.Notes[e.Effective().UnixMilli()].By)
+		return fmt.Errorf("%w: the key's newest change is dated %v after now: check this clock and that of %q", shard.ErrMisused, ahead, e.Notes[e.Effective().UnixMilli()].By)
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ type view struct {
 	mu         sync.RWMutex
 	polledAt   time.Time        // start of the newest poll, by the wall clock
 	keys       map[string]Entry // by base key; nil before the first load
-	lookedBack time.Time        // start of the newest poll for late commits; only renewals use it
+	lookedBack time.Time        // start of the newest poll for late commits; only renewals use this field
 }
 
 // findEntry returns a key's entry. A key that is not in the map has one without a history.
@@ -36,11 +36,12 @@ func (v *view) isWithin(now time.Time, maxAge time.Duration) bool {
 	return v.keys != nil && now.Sub(v.polledAt) <= maxAge
 }
 
-// otherClock is how far a call's time may be before the newest poll, since the call may have waited. An earlier
-// time must come from another clock.
+// otherClock is how far a call's time may be before the newest poll, since the call may have waited. A time that is
+// earlier by more must come from another clock.
 const otherClock = 30 * time.Second
 
-// fresh reports whether the view needs no renewal for a call at now.
+// fresh reports whether a call at now may use the view without a renewal: the view is at most maxAge old, and the call's
+// time comes from the same clock as the newest poll's.
 func (v *view) fresh(now time.Time, maxAge time.Duration) bool {
 	return v.isWithin(now, maxAge) && now.Sub(v.polled()) >= -otherClock
 }
@@ -52,8 +53,8 @@ func (v *view) polled() time.Time {
 	return v.polledAt
 }
 
-// setPolled sets the time up to which the view has all changes. A later time that a concurrent poll set
-// stays, unless it is later by more than otherClock.
+// setPolled sets the time up to which the view has all changes. It keeps a later time, which a concurrent poll has set,
+// unless that time must come from another clock.
 func (v *view) setPolled(at time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -62,7 +63,7 @@ func (v *view) setPolled(at time.Time) {
 	}
 }
 
-// mergeEntry adds an entry unless the view has a newer one. An unreadable entry makes only its own key's lookups fail.
+// mergeEntry adds an entry unless the view has a newer one. If the entry is unreadable, only lookups of its key fail.
 func (v *view) mergeEntry(entry Entry) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -91,12 +92,12 @@ func (v *view) replace(entry Entry, exists bool) {
 	}
 }
 
-// changedSince returns the entries whose newest change was made at t or later.
-func (v *view) changedSince(t time.Time) (list []Entry) {
+// changedSince returns the entries whose newest change was made at from or later. It leaves out deleted and reset keys.
+func (v *view) changedSince(from time.Time) (list []Entry) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	for _, e := range v.keys {
-		if !e.deleted && e.fault == nil && len(e.History) > 0 && !e.Updated.Before(t) && !isPartitionCount(e.Key) {
+		if !e.deleted && e.fault == nil && len(e.History) > 0 && !e.Updated.Before(from) && !isPartitionCount(e.Key) {
 			list = append(list, e)
 		}
 	}

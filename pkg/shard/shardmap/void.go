@@ -16,12 +16,13 @@ import (
 // [Changer] voids such transactions of its own, so that only a Changer that died leaves one behind.
 const LateTime = time.Minute
 
-// shrinkLead is how much longer the lead of a decrease is. A decrease may be committed LateTime late,
-// and views have it within another LateTime. The third LateTime is a reserve.
+// shrinkLead is added to the lead of a decrease. A decrease may be committed LateTime late, and views have it within
+// another LateTime. The third LateTime is a reserve.
 const shrinkLead = 3 * LateTime
 
 // resolveUnknown returns the entry of a change with an unknown outcome if the change was made. Otherwise it voids the
-// change's transaction and returns an error. The work continues after the caller's deadline.
+// change's transaction and returns an error. After the caller's deadline it returns ErrUnavailable, and goes on in the
+// background.
 func (c *Changer) resolveUnknown(ctx context.Context, old, next Entry, decide decision, isLate func() bool, unknown error) (Entry, error) {
 	background, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*LateTime)
 	begun, done := time.Now().Round(0), make(chan struct{})
@@ -49,8 +50,8 @@ var errVoided = fmt.Errorf("%w: the change had an unknown outcome and was voided
 //   - If the condition fails and the item has the change, the change was made.
 //   - If the item does not have the change, another change was made instead, and void returns errVoided.
 //
-// If a read after the commit's bound did not have the change yet, polls may miss the change, so void dates it
-// again. A decrease keeps its date: all processes read it before it takes effect.
+// If the change was not yet stored when isLate returned true, polls may miss it, so void dates the change again. A
+// decrease keeps its date: all processes read it before it takes effect.
 func (c *Changer) void(ctx context.Context, old, next Entry, decide decision, begun time.Time, isLate func() bool) (Entry, error) {
 	isGrowthOrReset := len(next.History) == 0 || next.History.Newest() > old.History.Newest()
 	missedByPolls := false
@@ -62,19 +63,18 @@ func (c *Changer) void(ctx context.Context, old, next Entry, decide decision, be
 		}
 		_, conditionFailed := dynamo.ConditionFailed(err)
 		wasLate := isLate()
-		e, err := c.Read(ctx, next.Key)
-		switch {
-		case err != nil: // raise again
-		case !conditionFailed: // the raise failed or has an unknown outcome: raise again
-			if wasLate && e.Version == old.Version {
-				missedByPolls = true
+		stored, err := c.Read(ctx, next.Key)
+		if err == nil && conditionFailed {
+			switch {
+			case !next.isMadeIn(stored): // an earlier raise succeeded, or another change was made
+				return stored, errVoided
+			case missedByPolls && isGrowthOrReset:
+				return c.redate(ctx, old, next, decide, begun)
 			}
-		case !next.isMadeIn(e):
-			return e, errVoided // an earlier raise succeeded, or another change was made
-		case missedByPolls && isGrowthOrReset:
-			return c.redate(ctx, old, next, decide, begun)
-		default:
 			return next, nil
+		}
+		if err == nil && wasLate && stored.Version == old.Version {
+			missedByPolls = true
 		}
 		if !dynamo.Pause(ctx, rand.N(100*time.Millisecond+dynamo.Since(begun)/50)) {
 			return old, errors.Join(shard.ErrUnavailable, ctx.Err())
@@ -93,7 +93,7 @@ func (c *Changer) raiseVersion(ctx context.Context, e Entry) (raised Entry, err 
 	})
 }
 
-// isMadeIn reports whether the stored entry is the result e of a change. Its version may have been raised since.
+// isMadeIn reports whether the stored entry is e, the result of a change. The stored version may have been raised since.
 func (e Entry) isMadeIn(stored Entry) bool {
 	return stored.fault == nil && stored.Version >= e.Version && stored.Updated.Equal(e.Updated) &&
 		stored.deleted == e.deleted && stored.Pinned == e.Pinned && slices.Equal(stored.History.Strings(), e.History.Strings())

@@ -45,12 +45,12 @@ func (b TimeBuckets) places(ctx context.Context, r tableCall, name string, it It
 		return nil, err
 	}
 	base, sort := t.bucketed(name, b.Bucket.Label(at)), it[t.SortKey]
-	if b.By != "" {
+	if b.findable() {
 		return r.calculatedPlaces(name, base, sort, entry, value, at), nil
 	}
 	n := shard.Random(entry.CountOfNew(at))
 	attempt := r.attempt(schema.OwnTimed, name, entry, n, at, place.SortText(sort))
-	return []place.Place{{PK: t.join(base, n), Sort: sort, Sent: attempt}}, nil
+	return []place.Place{{PK: t.join(base, n), Sort: sort, Attempt: attempt}}, nil
 }
 
 func (TimeBuckets) countKey(name string) string { return name }
@@ -112,7 +112,7 @@ func (h HybridBuckets) places(ctx context.Context, r tableCall, name string, it 
 	sort := dynamo.String(prefix + dynamo.Text(it, t.SortKey))
 	var list []place.Place
 	for _, n := range entry.PlacesAt(t.calculate, name, at) {
-		list = append(list, place.Place{PK: h.partitionKey(t, n, label), Sort: sort, Sent: r.attempt(schema.OwnTimed, h.Group, entry, n, at, name)})
+		list = append(list, place.Place{PK: h.partitionKey(t, n, label), Sort: sort, Attempt: r.attempt(schema.OwnTimed, h.Group, entry, n, at, name)})
 	}
 	return list, nil
 }
@@ -150,7 +150,8 @@ func (h HybridBuckets) partitions(t *Table, entry shardmap.Entry, name string, s
 	})
 }
 
-// partitionsByBucket returns the partitions of each of a span's buckets, in the order of reading. It sets their field before.
+// partitionsByBucket implements Layout.partitions for time buckets: each bucket of the span is a group. partitionsOf
+// returns a bucket's partitions, whose field before is set afterwards.
 func partitionsByBucket(b shard.Bucket, stamp shard.Stamp, s Span, partitionsOf func(window) []partition) (iter.Seq[[]partition], error) {
 	windows, err := s.windows(b, stamp)
 	if err != nil {
@@ -169,7 +170,7 @@ func partitionsByBucket(b shard.Bucket, stamp shard.Stamp, s Span, partitionsOf 
 	}, nil
 }
 
-// stampTime returns the time with which an item's sort key begins.
+// stampTime returns the time with which an item's sort key begins, or ErrMisused if the key does not begin with the stamp.
 func (t *Table) stampTime(s shard.Stamp, it Item) (time.Time, error) {
 	if _, number := it[t.SortKey].(*types.AttributeValueMemberN); number != s.Number() {
 		return time.Time{}, fmt.Errorf("%w: the sort key %s must be of type N for a stamp that is a number, else of type S; the stamp is %q", shard.ErrMisused, t.SortKey, cmp.Or(s, shard.Millis))

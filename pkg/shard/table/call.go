@@ -20,10 +20,10 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// tableCall is a Table during one call.
+// tableCall is one call of a Table's method.
 type tableCall struct {
 	t      *Table
-	counts Counts       // the table's, or uncached ones
+	counts Counts       // the table's Shards, or uncached(Shards)
 	start  time.Time    // when the call began; zero if the caller passed no time
 	clock  dynamo.Clock // runs from start
 	call   observe.Call
@@ -37,15 +37,15 @@ func (r tableCall) check() error {
 	return r.t.Check()
 }
 
-// startCall returns the table during a call that began at now.
+// startCall returns a call that begins at now.
 func (t *Table) startCall(now time.Time) tableCall {
 	return tableCall{t, t.Shards, now, dynamo.StartClock(now), observe.Begin(t.Observer)}
 }
 
-// now returns the current time by the clock of the call, which began at start.
+// now returns the call's start plus the time that has passed since.
 func (r tableCall) now() time.Time { return r.clock.Now() }
 
-// findable reports whether a look-up by an item's contents finds the item.
+// findable reports whether an item's write shard follows from the item, so that a look-up finds it.
 func (r tableCall) findable() bool { return r.t.Layout.findable() }
 
 // tieBreaker returns the attribute that distinguishes items with equal sort keys, or "".
@@ -56,7 +56,7 @@ func (r tableCall) tieBreaker() string { return r.t.Layout.tieBreaker(r.t) }
 func (r tableCall) nameOf(it Item) (string, error) {
 	name, ok := it[r.t.PartitionKey].(*types.AttributeValueMemberS)
 	if !ok {
-		return "", fmt.Errorf("%w: table %s: the item's %s must be a string, the name without a write shard", shard.ErrMisused, r.t.Name, r.t.PartitionKey)
+		return "", fmt.Errorf("%w: table %s: the item's %s must be a string: the plain name, without a write shard's suffix", shard.ErrMisused, r.t.Name, r.t.PartitionKey)
 	}
 	if err := observe.CheckNames(name.Value); err != nil {
 		return "", fmt.Errorf("table %s: %w", r.t.Name, err)
@@ -75,7 +75,7 @@ func (r tableCall) identity(it Item) place.Identity {
 	return place.Identity{}
 }
 
-// lookup returns the counts of a key, which is what Layout.countKey returns.
+// lookup returns the counts of a key, which Layout.countKey has returned.
 func (r tableCall) lookup(ctx context.Context, key string) (shardmap.Entry, error) {
 	entry, err := r.counts.Lookup(ctx, key, r.now())
 	if err != nil {
@@ -84,35 +84,35 @@ func (r tableCall) lookup(ctx context.Context, key string) (shardmap.Entry, erro
 	return entry, nil
 }
 
-// attempt returns the attempt that observers receive of a write of an item of time at to write shard n. The key is a name,
-// or HybridBuckets.Group. The identity distinguishes the items of a name; "" leaves them undistinguished.
-func (r tableCall) attempt(k schema.Kind, key string, e shardmap.Entry, n int, at time.Time, identity string) shard.Attempt {
-	a := newAttempt(k, r.t.Name, r.t.Shards, key, e, n, at, !r.findable())
+// attempt returns the attempt that observers receive of a write of an item of time at. The key is a name, or
+// HybridBuckets.Group. The identity distinguishes the items of a name; "" leaves them undistinguished.
+func (r tableCall) attempt(kind schema.Kind, key string, entry shardmap.Entry, writeShard int, at time.Time, identity string) shard.Attempt {
+	a := newAttempt(kind, r.t.Name, r.t.Shards, key, entry, writeShard, at, !r.findable())
 	if identity != "" {
 		a.Items = observe.Hash(identity)
 	}
 	if r.t.PlainFirst {
-		a.Clear = func(ctx context.Context, from, to int) error {
-			return r.t.checkShardsUnused(ctx, key, max(from, e.Most()), to, r.now()) // AtLeast may raise the count above the map's
+		a.CheckUnused = func(ctx context.Context, from, to int) error {
+			return r.t.checkShardsUnused(ctx, key, max(from, entry.Most()), to, r.now()) // AtLeast may raise the count above the map's
 		}
 	}
 	return a
 }
 
-// newAttempt returns the attempt that observers receive of a write of an item of time at to write shard n of a table. A
-// count that never changes is reported as pinned. isNew means that no other process can name the item yet.
-func newAttempt(k schema.Kind, table string, counts Counts, key string, e shardmap.Entry, n int, at time.Time, isNew bool) shard.Attempt {
-	sent := observe.Sent
+// newAttempt returns the attempt that observers receive of a write of an item of time at to a table's write shard. isNew
+// means that no other process can name the item yet. A count that never changes is reported as pinned.
+func newAttempt(kind schema.Kind, table string, counts Counts, key string, entry shardmap.Entry, writeShard int, at time.Time, isNew bool) shard.Attempt {
+	observedAttempt := observe.NewAttempt
 	if isNew {
-		sent = observe.SentNew
+		observedAttempt = observe.NewItemAttempt
 	}
-	a := sent(k, cmp.Or(e.Key, key), e, n, at)
+	a := observedAttempt(kind, cmp.Or(entry.Key, key), entry, writeShard, at)
 	_, fixed := constantCount(counts)
 	a.Table, a.Pinned = table, a.Pinned || fixed
 	return a
 }
 
-// checkNotAhead returns ErrMisused if an item's time is so far ahead that the shard count may still change before it.
+// checkNotAhead returns ErrMisused if an item's time is so far ahead that the shard count may still change before that time.
 func (r tableCall) checkNotAhead(at time.Time) error {
 	if ahead := maxAhead(r.t.Shards); r.t.mayChangeCounts() && at.After(r.now().Add(ahead)) {
 		return fmt.Errorf("%w: an item's time %s is more than %s after now, and the shard count may change before that time: put the item later", shard.ErrMisused, at, ahead)
@@ -120,7 +120,8 @@ func (r tableCall) checkNotAhead(at time.Time) error {
 	return nil
 }
 
-// places returns the place where an item belongs, and then the places where it may also be.
+// places returns the place where an item belongs, and then the places where the item may also be. It returns ErrMisused
+// if PlainFirst does not allow the name.
 func (r tableCall) places(ctx context.Context, name string, it Item) ([]place.Place, error) {
 	if err := r.t.nameFault(name); err != nil {
 		return nil, err
@@ -128,8 +129,8 @@ func (r tableCall) places(ctx context.Context, name string, it Item) ([]place.Pl
 	return r.t.Layout.places(ctx, r, name, it)
 }
 
-// findPlaces returns the name and the places of a key's item. Its errors begin with the operation. It returns ErrMisused if
-// the layout can't find single items.
+// findPlaces returns the name and the places of a key's item. It returns ErrMisused if the layout can't find
+// single items. Errors begin with the operation, such as "deleting an item of".
 func (r tableCall) findPlaces(ctx context.Context, operation string, key Item) (name string, places []place.Place, err error) {
 	if err := r.check(); err != nil {
 		return "", nil, err
@@ -174,7 +175,7 @@ func (r tableCall) readAt(ctx context.Context, p place.Place) (it Item, err erro
 	return it, err
 }
 
-// updatePlace returns the place that has the item, or else the place where it belongs.
+// updatePlace returns the place that has the item, or the place where the item belongs if it does not exist.
 func (r tableCall) updatePlace(ctx context.Context, places []place.Place, id place.Identity) (place.Place, error) {
 	if len(places) == 1 {
 		return places[0], nil
@@ -191,7 +192,7 @@ func (r tableCall) key(at place.Place) Item {
 	return Item{r.t.PartitionKey: dynamo.String(at.PK), r.t.SortKey: at.Sort}
 }
 
-// putAction returns the put of an item at a place, on the condition that no other item is there.
+// putAction returns the put of an item at a place, on condition that no other item is at the place.
 func (r tableCall) putAction(it Item, at place.Place, id place.Identity) *types.Put {
 	stored := maps.Clone(it)
 	maps.Copy(stored, r.key(at))
@@ -202,7 +203,7 @@ func (r tableCall) putAction(it Item, at place.Place, id place.Identity) *types.
 	}
 }
 
-// deleteAction returns the delete of an item from a place, on the condition that no other item is there.
+// deleteAction returns the delete of an item from a place, on condition that no other item is at the place.
 func (r tableCall) deleteAction(at place.Place, id place.Identity) *types.Delete {
 	g := id.Unoccupied(r.t.PartitionKey)
 	return &types.Delete{
@@ -211,12 +212,12 @@ func (r tableCall) deleteAction(at place.Place, id place.Identity) *types.Delete
 	}
 }
 
-// removeAt deletes an item from a place; another item there stays.
+// removeAt deletes an item from a place. If another item is at the place, it deletes nothing, and returns no error.
 func (r tableCall) removeAt(ctx context.Context, at place.Place, id place.Identity) error {
 	in := dynamo.DeleteInput(r.deleteAction(at, id))
 	err := dynamo.Persist(ctx, func(ctx context.Context) error {
 		_, err := r.t.Client.DeleteItem(ctx, in, dynamo.NoRetry)
-		return r.call.Observe(ctx, at.Sent, err)
+		return r.call.Observe(ctx, at.Attempt, err)
 	})
 	if _, another := dynamo.ConditionFailed(err); another {
 		return nil
@@ -230,7 +231,7 @@ func init() {
 	}
 }
 
-// readRange implements place.ReadRange.
+// readRange implements place.ReadRange for the call's table.
 func (r tableCall) readRange(ctx context.Context, name string, want place.Range) (items iter.Seq2[place.Stored, error], rest func() *place.Position) {
 	g, err := r.gather(name, Span{Low: want.Low, High: want.High, Desc: want.Desc, Limit: want.Limit, Consistent: want.Consistent})
 	if err != nil {

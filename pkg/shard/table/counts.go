@@ -11,9 +11,9 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// Counts returns how many write shards a name has. It is [Fixed], or a [shardmap.Map], which
-// many programs share and a [shardmap.Changer] changes. A Counts with a method
-// Options() shardmap.Options sets how far ahead the times of items may lie.
+// Counts returns how many write shards a name has. It is [Fixed], or a [shardmap.Map], which many programs share and a
+// [shardmap.Changer] changes. If a Counts of your own has a method Options() shardmap.Options, its EventAhead is how far
+// ahead of now the times of items may be; otherwise they may be [shardmap.MaxAhead] ahead.
 type Counts interface {
 	// Lookup returns a key's counts as a function of time. For a Table the key is the name
 	// in the partition key. The entry's Key is the shard map's; observers receive it.
@@ -23,7 +23,7 @@ type Counts interface {
 // Fixed is a shard count that is the same for all names and never changes. It must be 1 to [shard.MaxShards].
 type Fixed int
 
-// always is the time from which a fixed count is in effect. It is before the time of any item and the margin of reads.
+// always is the time from which a fixed count is in effect. It is earlier than any time for which a count is looked up.
 var always = time.Time{}.Add(-time.Hour)
 
 // Lookup returns the fixed count.
@@ -77,20 +77,20 @@ func (a AtLeast) Lookup(ctx context.Context, key string, now time.Time) (shardma
 func countsFault(c Counts) error {
 	switch c := c.(type) {
 	case nil:
-		return fmt.Errorf("%w: Counts is nil", shard.ErrMisused)
+		return fmt.Errorf("%w: Counts is nil: set Fixed(10) or a shardmap.Map, for example", shard.ErrMisused)
 	case Fixed:
 		if c < 1 || c > shard.MaxShards {
-			return fmt.Errorf("%w: a shard count of %d is not 1 to %d", shard.ErrMisused, c, shard.MaxShards)
+			return fmt.Errorf("%w: the Fixed shard count is %d: want 1 to %d", shard.ErrMisused, c, shard.MaxShards)
 		}
 	case AtLeast:
 		return cmp.Or(countsFault(c.N), countsFault(c.Counts))
 	case *shardmap.Map:
 		if c == nil {
-			return fmt.Errorf("%w: the shard map is nil", shard.ErrMisused)
+			return fmt.Errorf("%w: the shardmap.Map is nil", shard.ErrMisused)
 		}
 	case *shardmap.Changer:
 		if c == nil {
-			return fmt.Errorf("%w: the Changer is nil", shard.ErrMisused)
+			return fmt.Errorf("%w: the shardmap.Changer is nil", shard.ErrMisused)
 		}
 	}
 	return nil

@@ -21,21 +21,22 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// gather reads a range of a name's items from all partitions of the range.
+// gather is the read of a range of a name's items from all partitions of the range.
 type gather struct {
 	tableCall
 	name          string
 	span          Span
-	after         *place.Position // the cursor: the last position that earlier pages have read; nil if there are none
-	maxPartitions int             // the read stops before it queries more; 0 is no maximum
-	keepCopies    bool            // yields an item on two write shards twice
+	after         *place.Position // the cursor: the last position that earlier pages have read; nil for the first page
+	maxPartitions int             // the read stops before it queries more partitions; 0 is no maximum
+	keepCopies    bool            // an item that is on two write shards is yielded twice
 	drop          func(Item) bool // reports whether to skip an item; may be nil
 
 	entry shardmap.Entry  // the name's counts
 	rest  *place.Position // where the read stopped because of maxPartitions; nil if it did not
 }
 
-// gather prepares the read of a span of a name's items. It returns ErrMisused if the table, the name or the cursor is invalid.
+// gather prepares the read of a span of a name's items, and reads nothing yet. It returns ErrMisused if the table, the
+// name or the cursor is invalid.
 func (r tableCall) gather(name string, s Span) (*gather, error) {
 	if err := cmp.Or(r.check(), observe.CheckNames(name)); err != nil {
 		return nil, err
@@ -69,7 +70,8 @@ func cursorPrefix(name string, desc bool) string {
 	return hex.EncodeToString(sum[:4]) + "."
 }
 
-// narrow moves the end at which the span's read begins to the cursor, if the cursor is within the span.
+// narrow begins the span at the cursor, if the cursor is within the span: at its Low, or at its High if it is read from
+// high to low.
 func (g *gather) narrow() {
 	cursor, span := g.after.Sort, &g.span
 	if span.Desc {
@@ -83,7 +85,7 @@ func (g *gather) narrow() {
 	}
 }
 
-// empty reports whether no key lies in the span, which DynamoDB would reject. A span without Low or High is not empty.
+// empty reports whether Low is above High, which DynamoDB would reject. A span without Low or High is not empty.
 func (s Span) empty() bool { return dynamo.CompareValues(s.Low, s.High) > 0 }
 
 // all yields the range's items in order. It stops at the first error, or before maxPartitions is exceeded.
@@ -111,7 +113,7 @@ func (g *gather) all(ctx context.Context) iter.Seq2[place.Stored, error] {
 	}
 }
 
-// groups looks up the name's counts, and returns what Layout.partitions returns for the range.
+// groups looks up the name's counts, and returns the range's partitions in groups: see Layout.partitions.
 func (g *gather) groups(ctx context.Context) (groups iter.Seq[[]partition], err error) {
 	if g.entry, err = g.lookup(ctx, g.t.Layout.countKey(g.name)); err != nil {
 		return nil, err
@@ -119,8 +121,9 @@ func (g *gather) groups(ctx context.Context) (groups iter.Seq[[]partition], err 
 	return g.t.Layout.partitions(g.t, g.entry, g.name, g.span)
 }
 
-// batches yields the partitions of one group, then of two, four and so on. A batch with dynamo.MaxParallel partitions gets
-// no further group. So a dense range makes few needless queries, and a sparse range few round trips.
+// batches yields the partitions of one group, then of the next two groups, of four and so on. A batch with
+// dynamo.MaxParallel partitions gets no further group. So a range with many items makes few needless queries, and a
+// range with few items makes few round trips.
 func batches(groups iter.Seq[[]partition]) iter.Seq[[]partition] {
 	return func(yield func([]partition) bool) {
 		var batch []partition
@@ -142,7 +145,8 @@ func batches(groups iter.Seq[[]partition]) iter.Seq[[]partition] {
 	}
 }
 
-// merge yields the items of some partitions in order, and reports whether to continue.
+// merge yields the items of some partitions in order. Of copies of an item, it yields the one that reads prefer. It
+// returns false after an error, or if the caller wants no more items.
 func (g *gather) merge(ctx context.Context, parts []partition, yield func(place.Stored, error) bool) bool {
 	streams := make([]*dynamo.Stream, len(parts))
 	for i, p := range parts {
@@ -157,7 +161,7 @@ func (g *gather) merge(ctx context.Context, parts []partition, yield func(place.
 	if g.span.Limit > 0 {
 		merged.Want = g.span.Limit + 2 // also the last item of the previous page and the first of the next
 	}
-	var held *place.Stored // not yet yielded, because a copy of it may follow; nil if there is none
+	var held *place.Stored // an item that is not yet yielded, because a copy of it may follow; nil if there is none
 	for {
 		from := merged.NextOrder()
 		it, err := merged.Next(ctx)
@@ -187,7 +191,7 @@ func (g *gather) merge(ctx context.Context, parts []partition, yield func(place.
 	}
 }
 
-// stream returns the stream of the range's items in a partition. It is number order of n streams to merge.
+// stream returns the stream of the range's items in a partition. order is its index among the n streams to merge.
 func (g *gather) stream(p partition, order, n int) *dynamo.Stream {
 	input := &dynamodb.QueryInput{
 		TableName:                 &g.t.Name,
@@ -208,7 +212,7 @@ func (g *gather) stream(p partition, order, n int) *dynamo.Stream {
 	return s
 }
 
-// setKeyCondition sets the key condition to the span's sort keys.
+// setKeyCondition makes a query read only the span's sort keys.
 func (g *gather) setKeyCondition(in *dynamodb.QueryInput, p partition) {
 	condition := "#pk = :pk"
 	low, high := withPrefix(p.prefix, g.span.Low), withPrefix(p.prefix, g.span.High)
@@ -232,7 +236,7 @@ func (g *gather) setKeyCondition(in *dynamodb.QueryInput, p partition) {
 	in.KeyConditionExpression = &condition
 }
 
-// withPrefix returns a bound of the stored sort keys. Only text has a prefix; nil stays nil.
+// withPrefix returns a bound of the stored sort keys, which begin with the prefix if they are text. A nil bound stays nil.
 func withPrefix(prefix string, bound types.AttributeValue) types.AttributeValue {
 	if text, ok := bound.(*types.AttributeValueMemberS); ok {
 		return dynamo.String(prefix + text.Value)

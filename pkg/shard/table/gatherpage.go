@@ -8,7 +8,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// passed reports whether earlier pages have read an item, since it lies at or before the cursor.
+// passed reports whether earlier pages have read the item at a position: it lies at or before the cursor.
 func (g *gather) passed(at place.Position) bool {
 	if g.tieBreakerRemoved() && dynamo.CompareValues(at.Sort, g.after.Sort) == 0 {
 		return true
@@ -20,7 +20,7 @@ func (g *gather) passed(at place.Position) bool {
 	return order <= 0
 }
 
-// tieBreakerRemoved reports whether the cursor comes from a Table whose layout had a tie-breaker. This Table's has none.
+// tieBreakerRemoved reports whether the cursor comes from a Table whose layout had a tie-breaker, and this Table's has none.
 func (g *gather) tieBreakerRemoved() bool {
 	return g.after.Tie != "" && g.after.Tie != place.LastTie && g.tieBreaker() == ""
 }
@@ -32,7 +32,7 @@ func (g *gather) stored(p partition, it dynamo.Item) place.Stored {
 	return s
 }
 
-// hasCopies reports whether the read must look for copies of an item on two write shards. They exist only if writers
+// hasCopies reports whether the read must look for copies of an item on two write shards. Copies exist only if writers
 // disagreed on a change of the shard count, or if a new event was written again by its id.
 func (g *gather) hasCopies() bool { return !g.keepCopies && g.findable() && g.entry.Most() > 1 }
 
@@ -50,15 +50,15 @@ func (g *gather) prefers(a, b place.Stored) bool {
 	return g.entry.Prefers(g.t.calculate, value, at, a.At.Shard, b.At.Shard)
 }
 
-// useCurrentCounts makes the range read its counts from the shard map's table if isUnsettled.
+// useCurrentCounts makes the read look up its counts in the shard map's table, if the cached shard map may be too old.
 func (g *gather) useCurrentCounts() {
 	if g.isUnsettled() {
 		g.counts = uncached(g.t.Shards)
 	}
 }
 
-// isUnsettled reports whether the cached shard map may lack a growth to which items of the range were written. Only random
-// write shards use a growth so early, and only items of the last shardmap.Unsettled do.
+// isUnsettled reports whether the cached shard map may lack a growth that writes of the range's items have used. Only
+// writes to random write shards use a growth so early, and a view lacks a growth for at most shardmap.Unsettled.
 func (g *gather) isUnsettled() bool {
 	if g.findable() || !g.t.mayChangeCounts() {
 		return false
@@ -71,8 +71,8 @@ func (g *gather) isUnsettled() bool {
 	return err != nil || end.After(g.now().Add(-shardmap.Unsettled))
 }
 
-// cursor returns the position after which the next page begins, if a page's last item is at a position. If items
-// are findable, it lies after all copies of the item.
+// cursor returns the position after which the next page begins, by the position of the page's last item. If items are
+// findable, the cursor lies after all copies of that item.
 func (g *gather) cursor(last place.Position) place.Position {
 	switch {
 	case !g.findable():

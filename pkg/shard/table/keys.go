@@ -75,8 +75,8 @@ func (t *Table) nameFault(name string) error {
 	return nil
 }
 
-// checkShardsUnused implements shard.Attempt.Clear: it returns a [*shard.KeyError] if an item is stored under a name's
-// write shards from to to-1. With time buckets it checks every bucket in which reads will include these write shards.
+// checkShardsUnused implements shard.Attempt.CheckUnused: it returns a [*shard.KeyError] if an item is stored under a
+// name's write shards n, from <= n < to. With time buckets it checks every bucket that reads query on these write shards.
 func (t *Table) checkShardsUnused(ctx context.Context, name string, from, to int, now time.Time) error {
 	bases := []string{name}
 	if layout, ok := t.Layout.(TimeBuckets); ok {

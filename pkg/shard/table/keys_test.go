@@ -36,7 +36,7 @@ func TestClearLooksAsFarAsItemsAreDated(t *testing.T) {
 		item := table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str(shard.Millis.Key(now, "#", "x"))}
 		require.NoError(t, orders.Put(t.Context(), item, now))
 		client.keys = nil
-		require.NoError(t, listener.Attempts[0].Clear(t.Context(), 3, 4))
+		require.NoError(t, listener.Attempts[0].CheckUnused(t.Context(), 3, 4))
 		var want []string
 		for _, bucket := range c.want {
 			want = append(want, "query "+bucket+"#SHARD_3")

@@ -22,8 +22,8 @@ import (
 type Layout interface {
 	// fault returns why the layout does not fit the table, or nil.
 	fault(t *Table) error
-	// places returns the place where an item belongs, and then the places where it may also
-	// be after a change of the shard count. A random place differs from call to call.
+	// places returns the place where an item belongs, and then the places where the item may
+	// also be after a change of the shard count. A random place differs from call to call.
 	places(ctx context.Context, r tableCall, name string, it Item) ([]place.Place, error)
 	// findable reports whether places depends on the item alone, so that a look-up finds the item and
 	// a repeated put replaces it.
@@ -33,8 +33,8 @@ type Layout interface {
 	tieBreaker(t *Table) string
 	// countKey returns the key in Table.Shards of a name's counts.
 	countKey(name string) string
-	// shardInputs returns the value and the time from which an item's write shard is calculated. They are zero
-	// if the layout does not use them.
+	// shardInputs returns the value and the time from which an item's write shard is calculated. Each is zero
+	// if the layout does not use it.
 	shardInputs(t *Table, name string, it Item) (value string, at time.Time, err error)
 	// partitions returns the partitions of a range of a name, in groups, by the name's counts. The groups are in the
 	// range's order; the caller merges the items within each group.
@@ -45,7 +45,7 @@ type Layout interface {
 type partition struct {
 	pk     string
 	shard  int
-	prefix string         // of the stored sort key; not shown to callers
+	prefix string         // of the stored sort keys; callers see the keys without the prefix
 	before place.Position // the position before the bucket's first item; zero without buckets
 }
 
@@ -74,7 +74,7 @@ func (RandomSuffix) places(ctx context.Context, r tableCall, name string, it Ite
 	}
 	now := r.now()
 	n := shard.Random(entry.CountOfNew(now))
-	return []place.Place{{PK: r.t.join(name, n), Sort: it[r.t.SortKey], Sent: r.attempt(schema.OwnRandom, name, entry, n, now, "")}}, nil
+	return []place.Place{{PK: r.t.join(name, n), Sort: it[r.t.SortKey], Attempt: r.attempt(schema.OwnRandom, name, entry, n, now, "")}}, nil
 }
 
 func (RandomSuffix) shardInputs(*Table, string, Item) (value string, at time.Time, err error) {
@@ -151,8 +151,8 @@ func (c CalculatedSuffix) shardInputs(t *Table, _ string, it Item) (value string
 	return value, at, err
 }
 
-// inputsAndCounts returns the value, the time and the counts from which an item's write shard is calculated. The check of
-// the time comes before the look-up of the counts, because the clock advances during the look-up.
+// inputsAndCounts returns the value, the time and the counts from which an item's write shard is calculated. It returns
+// ErrMisused if the time is too far ahead before the look-up of the counts.
 func (r tableCall) inputsAndCounts(ctx context.Context, name string, it Item) (value string, at time.Time, entry shardmap.Entry, err error) {
 	value, at, err = r.t.Layout.shardInputs(r.t, name, it)
 	if err == nil && !at.IsZero() {
@@ -178,7 +178,7 @@ func (r tableCall) calculatedPlaces(name, base string, sort types.AttributeValue
 	numbers := entry.PlacesAt(r.t.calculate, value, at)
 	list := make([]place.Place, len(numbers))
 	for i, n := range numbers {
-		list[i] = place.Place{PK: r.t.join(base, n), Sort: sort, Sent: r.attempt(schema.OwnTimed, name, entry, n, at, value)}
+		list[i] = place.Place{PK: r.t.join(base, n), Sort: sort, Attempt: r.attempt(schema.OwnTimed, name, entry, n, at, value)}
 	}
 	return list
 }

@@ -197,7 +197,7 @@ func TestClearNamesOccupiedKey(t *testing.T) {
 		orders.Observer = listener
 		item := table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str(shard.Millis.Key(libtest.Epoch, "#", "x")), "id": libtest.Str("x")}
 		require.NoError(t, orders.Put(t.Context(), item, libtest.Epoch))
-		clear := listener.Attempts[0].Clear
+		clear := listener.Attempts[0].CheckUnused
 		occupied := plainKey(what) + "#SHARD_3"
 		item["customer"] = libtest.Str(occupied)
 		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &orders.Name, Item: item}); err != nil {
@@ -223,7 +223,7 @@ func TestClearKnowsAtLeast(t *testing.T) {
 	orders.Observer = listener
 	require.NoError(t, orders.Put(t.Context(), table.Item{"customer": libtest.Str("acme"), "placed": libtest.Str("1")}, libtest.Epoch))
 	client.keys = nil
-	require.NoError(t, listener.Attempts[0].Clear(t.Context(), 1, 6))
+	require.NoError(t, listener.Attempts[0].CheckUnused(t.Context(), 1, 6))
 	if got := sorted(client.keys); !slices.Equal(got, []string{"acme#SHARD_4", "acme#SHARD_5"}) {
 		t.Errorf("Clear reads %q, want write shards 4 and 5", got)
 	}

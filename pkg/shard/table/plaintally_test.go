@@ -82,7 +82,7 @@ func TestAdoptedTally(t *testing.T) {
 		t.Errorf("with one write shard: %q, want %q", client.keys, want)
 	}
 	plainly("home#SHARD_3", 0)
-	clear := listener.Attempts[0].Clear
+	clear := listener.Attempts[0].CheckUnused
 	taken, is := errors.AsType[*shard.KeyError](clear(t.Context(), 1, 150))
 	if !is || taken.Key != "home#SHARD_3" || clear(t.Context(), 1, 3) != nil || clear(t.Context(), 4, 150) != nil {
 		t.Errorf("Clear reports %v, want only home#SHARD_3", taken)
@@ -146,7 +146,7 @@ func TestInvalidPlainTalliesAreRejected(t *testing.T) {
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	add, err := good.AddAllTransact(t.Context(), "home", one, libtest.Epoch)
-	if err != nil || add.Attempt.Clear(canceled, 1, 9) == nil {
+	if err != nil || add.Attempt.CheckUnused(canceled, 1, 9) == nil {
 		t.Errorf("AddAllTransact: %v, or Clear passes without a read", err)
 	}
 }

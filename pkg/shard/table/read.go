@@ -9,7 +9,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/internal/place"
 )
 
-// MaxQueries is the maximum of partitions that are read for a page. If the first time bucket has more, all of
+// MaxQueries bounds the partitions that are read for a page. If the page's first time bucket has more partitions, all of
 // that bucket is read.
 const MaxQueries = 1000
 
@@ -69,7 +69,7 @@ func (t *Table) Page(ctx context.Context, name string, s Span, now time.Time) (P
 	return page, nil
 }
 
-// page reads Span.Limit items, and one more if a page follows.
+// page reads a page of at most Span.Limit items. It reads one item more, to know whether another page follows.
 func (g *gather) page(ctx context.Context) (page Page, err error) {
 	g.maxPartitions, g.rest = MaxQueries, nil
 	name, s := g.name, g.span

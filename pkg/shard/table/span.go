@@ -27,7 +27,7 @@ type Span struct {
 // During returns the span of the sort keys whose times are from or later, and before to.
 func During(s shard.Stamp, from, to time.Time) Span {
 	low, high, ok := s.Bounds(from, to)
-	if !ok { // an empty span
+	if !ok { // an empty span, whose Low is above its High
 		low, high = s.Format(to.Add(s.Unit())), s.Format(to)
 	}
 	if s.Number() {
@@ -38,9 +38,9 @@ func During(s shard.Stamp, from, to time.Time) Span {
 
 // window is the part of a span within one bucket.
 type window struct {
-	label      string    // the bucket's
-	start, end time.Time // the bucket's
-	from, to   time.Time // the part's; to is included unless it is the bucket's end
+	label      string    // of the bucket
+	start, end time.Time // of the bucket
+	from, to   time.Time // of the part; to is included unless it is the bucket's end
 }
 
 // before returns the position before the bucket's first item, in the order of reading.
@@ -57,7 +57,7 @@ func (s Span) windows(b shard.Bucket, stamp shard.Stamp) (iter.Seq[window], erro
 	from, _, err1 := boundTime(stamp, s.Low)
 	to, excluded, err2 := boundTime(stamp, s.High)
 	if err1 != nil || err2 != nil {
-		return nil, fmt.Errorf("%w: a range over time buckets needs Low and High, as During returns them: %w", shard.ErrMisused, cmp.Or(err1, err2))
+		return nil, fmt.Errorf("%w: a range over time buckets needs a Span with Low and High, as During returns it: %w", shard.ErrMisused, cmp.Or(err1, err2))
 	}
 	if excluded {
 		to = to.Add(-1)
@@ -67,18 +67,14 @@ func (s Span) windows(b shard.Bucket, stamp shard.Stamp) (iter.Seq[window], erro
 		first, last, step = last, first, -step
 	}
 	return func(yield func(window) bool) {
-		if to.Before(from) {
-			return
-		}
-		for start := first; ; start = start.Add(step) {
-			if !yield(newWindow(b, start, from, to)) || start.Equal(last) {
-				return
-			}
+		isDone := to.Before(from)
+		for start := first; !isDone; start = start.Add(step) {
+			isDone = !yield(newWindow(b, start, from, to)) || start.Equal(last)
 		}
 	}, nil
 }
 
-// newWindow returns the part of the span from from to to within the bucket that begins at start.
+// newWindow returns the part of the times between from and to that is within the bucket that begins at start.
 func newWindow(b shard.Bucket, start, from, to time.Time) window {
 	end := start.Add(b.Width())
 	w := window{label: b.Label(start), start: start, end: end, from: start, to: end}
@@ -95,7 +91,7 @@ func newWindow(b shard.Bucket, start, from, to time.Time) window {
 func boundTime(stamp shard.Stamp, bound types.AttributeValue) (at time.Time, excluded bool, err error) {
 	text, ok := dynamo.Attribute(Item{"": bound}, "")
 	if !ok {
-		return time.Time{}, false, errors.New("a bound is missing")
+		return time.Time{}, false, errors.New("a bound is missing, or is neither text nor a number")
 	}
 	return stamp.ParseBound(text)
 }

@@ -57,8 +57,8 @@ type Table struct {
 	// says what must be true before the first growth.
 	PlainFirst bool
 
-	// First is the number of the first write shard, default 0: with 1 and Fixed(10) they are acme#1 to acme#10. If
-	// First is wrong, reads miss the items of a whole write shard, without an error.
+	// First is the number of the first write shard, default 0: with a First of 1 and Fixed(10) the write shards are
+	// acme#1 to acme#10. If First is wrong, reads miss the items of a whole write shard, without an error.
 	First int
 	// Calculate returns a value's write shard among n: 0 to n-1, without First. The function must never
 	// change. Default [shard.Calculated]; [shard.Summed] is the Developer Guide's.
@@ -108,9 +108,9 @@ func (t *Table) calculate(value string, n int) int {
 	return number
 }
 
-// describe adds the operation and the key to an error.
-func (t *Table) describe(operation, pk string, err error) error {
-	return fmt.Errorf("%s %q of table %s: %w", operation, pk, t.Name, err)
+// describe adds the operation, the name and the table to an error.
+func (t *Table) describe(operation, name string, err error) error {
+	return fmt.Errorf("%s %q of table %s: %w", operation, name, t.Name, err)
 }
 
 // withCallerKeys changes a stored item's keys to the caller's, and returns the item.

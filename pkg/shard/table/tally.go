@@ -37,8 +37,8 @@ type TallyClient interface {
 // raised, in readers first; a lowered one loses what the other write shards have counted.
 // Replacing a Fixed count with a [shardmap.Map] needs [AtLeast].
 //
-// AddAll adds to several attributes in one write, for the price of one: an item with the opens and
-// clicks of a mail. Sums reads them together.
+// AddAll adds to several attributes of an item in one write, for the price of one attribute: say the opens and clicks
+// of a mail. Sums reads several attributes together.
 //
 // To count by the minute, use names that contain the minute: home#2026-01-05T12:04.
 type Tally struct {
@@ -50,14 +50,14 @@ type Tally struct {
 	Value        string               // the number attribute of Add and Sum; AddAll and Sums don't use it
 	Format       shard.Format         // default [shard.Hash]
 	First        int                  // the number of the first write shard, as in a Table
-	Shards       Counts
-	Observer     shard.Observer // receives every attempt to add, as in a Table; may be nil
+	Shards       Counts               // how many write shards a name has
+	Observer     shard.Observer       // receives every attempt to add, as in a Table; may be nil
 	// PlainFirst makes write shard 0 the plain name's item, as in a Table, so that an existing counter is
 	// adopted as it is. While the shard map can't be read, Add adds to the plain name, and sums fail.
 	PlainFirst bool
 }
 
-// keys returns a Table with the Tally's partition keys. It is good for the methods of keys.go only.
+// keys returns a Table with the Tally's partition keys. Only the methods of keys.go may be called.
 func (c *Tally) keys() *Table {
 	return &Table{Name: c.Table, Format: c.Format, First: c.First, Layout: RandomSuffix{}, PlainFirst: c.PlainFirst}
 }
@@ -144,7 +144,7 @@ func (c *Tally) newWrite(ctx context.Context, name string, deltas map[string]int
 		return shardmap.Write{}, err
 	}
 	if c.PlainFirst {
-		attempt.Clear = func(ctx context.Context, from, to int) error {
+		attempt.CheckUnused = func(ctx context.Context, from, to int) error {
 			return c.checkShardsUnused(ctx, name, max(from, entry.Most()), to)
 		}
 	}
@@ -166,7 +166,7 @@ func (c *Tally) update(name string, n int, deltas map[string]int64) *types.Updat
 	return update
 }
 
-// checkShardsUnused implements shard.Attempt.Clear for a name.
+// checkShardsUnused implements shard.Attempt.CheckUnused for a name.
 func (c *Tally) checkShardsUnused(ctx context.Context, name string, from, to int) error {
 	var keys []dynamo.Item
 	for n := from; n < to; n++ {

@@ -17,6 +17,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
+// Parts of the patterns of isoForms.
 const (
 	day     = `^(\d{4})[-/.](\d\d)[-/.](\d\d)`
 	packed  = `^(\d{4})(\d\d)(\d\d)`
@@ -53,9 +54,9 @@ func patterns(list ...string) func() []*regexp.Regexp {
 // weekForm has the groups year, week and day of the week.
 var weekForm = patterns(`^(\d{4})-?W([0-5]\d)(?:-?([1-7]))?` + end)
 
-// ISO reads times of ISO 8601 with any precision and offset: 2026-01-05T12:00:45.490+01:00, 20260105T120045Z, 2026-01-05,
-// 2026-W02-1. T and Z may be lower-case, T a space or an underscore, and the decimal point a comma. A time without an offset
-// is UTC, and a day or a week is its first moment.
+// ISO reads times of ISO 8601 with any precision and offset: 2026-01-05T12:00:45.490+01:00, 20260105T120045Z,
+// 2026-01-05, 2026-W02-1. T and Z may be lower-case, T a space or an underscore, and the decimal point a comma. A time
+// without an offset is UTC, and a day or a week is its first moment.
 func ISO(text string) (time.Time, error) {
 	if m := weekForm()[0].FindStringSubmatch(text); m != nil {
 		return parseWeek(text, m)
@@ -75,9 +76,9 @@ func ISO(text string) (time.Time, error) {
 	return time.Time{}, formError(text, "time of ISO 8601")
 }
 
-// parseWeek returns the beginning of a week, or of one of its days. m has the groups of weekForm.
+// parseWeek returns the beginning of a week, or of one of its days. m is the text's match of weekForm.
 func parseWeek(text string, m []string) (time.Time, error) {
-	jan4 := time.Date(number(m[1]), 1, 4, 0, 0, 0, 0, time.UTC) // in week 1
+	jan4 := time.Date(number(m[1]), 1, 4, 0, 0, 0, 0, time.UTC) // always in week 1
 	monday := jan4.AddDate(0, 0, -(int(jan4.Weekday())+6)%7)
 	at := monday.AddDate(0, 0, 7*(number(m[2])-1)+max(number(m[3])-1, 0))
 	if _, n := at.ISOWeek(); n != number(m[2]) {
@@ -205,7 +206,7 @@ func UUID(text string) (time.Time, error) {
 	return time.Time{}, formError(text, "UUID of version 1, 6 or 7")
 }
 
-// sinceGregorian returns the time of n times 100 ns after gregorian.
+// sinceGregorian returns the time that is n times 100 ns after gregorian.
 func sinceGregorian(n int64) time.Time {
 	return time.Unix(gregorian+n/1e7, n%1e7*100).UTC()
 }
@@ -217,5 +218,5 @@ func formError(text, form string) error {
 
 var endForm = patterns(`^` + end)
 
-// ended reports whether rest, the text after a time, is empty or begins with no letter or digit.
+// ended reports whether rest, the text after a time, is empty or begins with a character that is no letter or digit.
 func ended(rest string) bool { return endForm()[0].MatchString(rest) }

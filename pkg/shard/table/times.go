@@ -20,9 +20,9 @@ func SortTime(sortKey string, stamp shard.Stamp) func(Item) (time.Time, error) {
 	}
 }
 
-// AttributeTime returns a CalculatedSuffix.Time that reads an attribute of type S or N. The attribute may be the sort key,
-// or within a map: meta.created_at. The keys of Get, Update and Delete must have it, too. The first form that can read the
-// attribute wins; without forms it is [Unix].
+// AttributeTime returns a CalculatedSuffix.Time that reads an attribute of type S or N. The attribute may be the sort
+// key, or within a map: meta.created_at. The keys of Get, Update and Delete must also have the attribute. The first
+// form that can read the attribute wins; without forms it is [Unix].
 func AttributeTime(name string, forms ...TimeForm) func(Item) (time.Time, error) {
 	if len(forms) == 0 {
 		forms = []TimeForm{Unix}
@@ -54,9 +54,9 @@ func textAt(it Item, name string) (text string, ok bool) {
 	return textAt(nested.Value, rest)
 }
 
-// TimeForm returns the time at the beginning of an attribute's text. The text ends there, or continues with a character
-// that is no letter or digit: 2026-01-05T12:00:45Z#order-1234. Any other text is an error. Forms are [ISO], [Unix], [ULID],
-// [KSUID] and [UUID], also [After] a separator, [Untimed], and functions of the caller.
+// TimeForm returns the time at the beginning of an attribute's text. After the time the text ends, or continues with a
+// character that is no letter or digit: 2026-01-05T12:00:45Z#order-1234. Any other text is an error. Forms are [ISO],
+// [Unix], [ULID], [KSUID], [UUID] and [Untimed], what [After] returns, and functions of the caller.
 type TimeForm func(text string) (time.Time, error)
 
 // After returns the form of times that follow the nth separator of a text, or the last separator if n is 0:

@@ -42,7 +42,7 @@ func (t *Table) Put(ctx context.Context, it Item, now time.Time) error {
 		case err != nil && !dynamo.IsThrottle(err):
 			ambiguous = true
 		case err != nil && !ambiguous && !r.findable():
-			places = nil // the next attempt chooses again
+			places = nil // the next attempt chooses another write shard
 		}
 		return err
 	})
@@ -52,11 +52,11 @@ func (t *Table) Put(ctx context.Context, it Item, now time.Time) error {
 	return nil
 }
 
-// putAt attempts to put an item at a place, unless another item is there.
+// putAt attempts to put an item at a place. If another item is at the place, it returns ErrMisused.
 func (r tableCall) putAt(ctx context.Context, it Item, at place.Place) error {
 	id := r.identity(it)
 	_, err := r.t.Client.PutItem(ctx, dynamo.PutInput(r.putAction(it, at, id)), dynamo.NoRetry)
-	err = r.call.Observe(ctx, at.Sent, err)
+	err = r.call.Observe(ctx, at.Attempt, err)
 	if _, failed := dynamo.ConditionFailed(err); failed {
 		return id.TakenError()
 	}
@@ -91,7 +91,7 @@ func (t *Table) Update(ctx context.Context, key Item, in *dynamodb.UpdateItemInp
 	return out, nil
 }
 
-// update makes the update at the place of the key's item. It returns ErrMisused if another item is there.
+// update makes the update at the place of the key's item. If another item is at the place, it returns ErrMisused.
 func (r tableCall) update(ctx context.Context, key Item, places []place.Place, in *dynamodb.UpdateItemInput) (out *dynamodb.UpdateItemOutput, err error) {
 	id := r.identity(key)
 	at, err := r.updatePlace(ctx, places, id)
@@ -104,14 +104,14 @@ func (r tableCall) update(ctx context.Context, key Item, places []place.Place, i
 	}
 	err = dynamo.PersistSum(ctx, func(ctx context.Context) (err error) {
 		out, err = r.t.Client.UpdateItem(ctx, complete, dynamo.NoRetry)
-		return r.call.Observe(ctx, at.Sent, err)
+		return r.call.Observe(ctx, at.Attempt, err)
 	})
 	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok && id.By != "" {
 		if failed.Item != nil && !id.Matches(failed.Item) {
 			err = fmt.Errorf("%w: %w", id.TakenError(), err)
 		}
 		if in.ReturnValuesOnConditionCheckFailure != types.ReturnValuesOnConditionCheckFailureAllOld {
-			failed.Item = nil // only completeInput asked for it
+			failed.Item = nil // the caller has not asked for the item
 		}
 	}
 	return out, err
@@ -129,7 +129,7 @@ func (r tableCall) completeInput(in *dynamodb.UpdateItemInput, key Item, at plac
 }
 
 // Delete deletes an item if it exists. The key is as for Get. If write shards are random, Delete
-// reads the sort key from all of them and deletes each item that has it.
+// reads all of the name's write shards, and deletes each item that has the sort key.
 func (t *Table) Delete(ctx context.Context, key Item, now time.Time) error {
 	const operation = "deleting an item of"
 	r := t.startCall(now)

@@ -64,7 +64,7 @@ func TestAttemptsOfEventsHaveActiveCount(t *testing.T) {
 		{schema.Event, 24, 4, 24, first}, {schema.Event, 4, 24, 24, next}, {schema.Counter, 24, 4, 4, next},
 	} {
 		e := shardmap.Entry{History: shard.History{{At: first, Count: c.count}, {At: next, Count: c.then}}}
-		if a := observe.Sent(c.kind, "k", e, 0, now); a.Shards != c.want || !a.Effective.Equal(c.since) {
+		if a := observe.NewAttempt(c.kind, "k", e, 0, now); a.Shards != c.want || !a.Effective.Equal(c.since) {
 			t.Errorf("%+v: the attempt is %+v", c, a)
 		}
 	}

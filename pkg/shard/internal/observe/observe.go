@@ -1,7 +1,7 @@
 // Package observe checks the arguments of the library's calls, and reports the attempts of writers to a [shard.Observer]:
 //
 //	call := observe.Begin(observer)
-//	attempt := observe.Sent(schema.Counter, key, entry, writeShard, now)
+//	attempt := observe.NewAttempt(schema.Counter, key, entry, writeShard, now)
 //	_, err := client.UpdateItem(ctx, input)
 //	call.Observe(ctx, attempt, err)
 package observe
@@ -30,34 +30,35 @@ type Call struct {
 // Begin returns a call with a new number. The observer may be nil.
 func Begin(o shard.Observer) Call { return Call{o, callCount.Add(1)} }
 
-// Sent returns the attempt to write an item of time at to a key's write shard n. e is the key's entry in the shard map,
-// by which n was chosen.
-func Sent(k schema.Kind, key string, e shardmap.Entry, n int, at time.Time) shard.Attempt {
-	if schema.TraitsOf(k).Placement == schema.TimedPlacement {
-		e = e.Active(at)
+// NewAttempt returns the attempt to write an item of time at to a key's write shard. The entry is the key's in the shard
+// map, by which the write shard was chosen.
+func NewAttempt(kind schema.Kind, key string, entry shardmap.Entry, writeShard int, at time.Time) shard.Attempt {
+	if schema.TraitsOf(kind).Placement == schema.TimedPlacement {
+		entry = entry.Active(at)
 	}
-	return newAttempt(k, key, e, n, at)
+	return entryAttempt(kind, key, entry, writeShard, at)
 }
 
-// SentNew is Sent for a new item, which does not wait for a change to take effect.
-func SentNew(k schema.Kind, key string, e shardmap.Entry, n int, at time.Time) shard.Attempt {
-	a := newAttempt(k, key, e.ActiveOfNew(at), n, at)
-	a.New = true
-	return a
+// NewItemAttempt is NewAttempt for a new item, which does not wait for a change to take effect.
+func NewItemAttempt(kind schema.Kind, key string, entry shardmap.Entry, writeShard int, at time.Time) shard.Attempt {
+	attempt := entryAttempt(kind, key, entry.ActiveOfNew(at), writeShard, at)
+	attempt.New = true
+	return attempt
 }
 
-func newAttempt(k schema.Kind, key string, e shardmap.Entry, n int, at time.Time) shard.Attempt {
+// entryAttempt returns the attempt with the counts of the entry as they are.
+func entryAttempt(kind schema.Kind, key string, entry shardmap.Entry, writeShard int, at time.Time) shard.Attempt {
 	before := 0
-	if last := len(e.History) - 1; last >= 0 {
-		before = e.History[:last].Newest()
+	if last := len(entry.History) - 1; last >= 0 {
+		before = entry.History[:last].Newest()
 	}
 	return shard.Attempt{
-		Key: key, Kind: string(k), Shard: n, At: at,
-		Version: e.Version, Shards: e.History.Newest(), Before: before, Effective: e.Effective(), Changed: e.Updated, Pinned: e.Pinned,
+		Key: key, Kind: string(kind), Shard: writeShard, At: at, Version: entry.Version, Shards: entry.History.Newest(),
+		Before: before, Effective: entry.Effective(), Changed: entry.Updated, Pinned: entry.Pinned,
 	}
 }
 
-// SumItems sets Items of each attempt to the sum of Items of all attempts with the same key.
+// SumItems sets the field Items of each attempt to the sum over all attempts with the same key.
 func SumItems(attempts []shard.Attempt) {
 	sums := map[string]uint64{}
 	for _, a := range attempts {
@@ -68,9 +69,9 @@ func SumItems(attempts []shard.Attempt) {
 	}
 }
 
-// Observe reports an attempt to write a single item, which ended with err, and returns err. If the observer knows that the
-// key gets no capacity soon, the returned error makes Persist stop. Observe does not report an attempt without a key, nor
-// an invalid input, which DynamoDB did not try to write.
+// Observe reports an attempt to write a single item, which ended with err, and returns err. If the observer knows that
+// the key gets no capacity soon, Observe returns dynamo.Last(err), which is not retried. Observe does not report an
+// attempt without a key, nor an invalid input, which DynamoDB did not try to write.
 func (c Call) Observe(ctx context.Context, a shard.Attempt, err error) error {
 	if a.Key == "" || dynamo.IsInvalid(err) {
 		return err
@@ -81,16 +82,16 @@ func (c Call) Observe(ctx context.Context, a shard.Attempt, err error) error {
 	return err
 }
 
-// ObserveAs reports an attempt with its outcome. hopeless means that the attempt was throttled, and that the observer knows
-// that the key gets no capacity soon.
+// ObserveAs reports an attempt with its outcome. hopeless means that the attempt was throttled, and that the observer
+// knows that the key gets no capacity soon.
 func (c Call) ObserveAs(ctx context.Context, a shard.Attempt, outcome shard.Outcome) (hopeless bool) {
 	if c.observer == nil {
 		return false
 	}
 	a.Call, a.Outcome = c.number, outcome
 	c.observer.ObserveAttempt(ctx, a)
-	judge, ok := c.observer.(interface{ Hopeless(shard.Attempt) bool })
-	return ok && outcome == shard.Throttled && judge.Hopeless(a)
+	predictor, ok := c.observer.(interface{ Hopeless(shard.Attempt) bool })
+	return ok && outcome == shard.Throttled && predictor.Hopeless(a)
 }
 
 // outcomeOf returns the outcome of an attempt that ended with err.
@@ -107,8 +108,8 @@ func outcomeOf(kindName string, err error) shard.Outcome {
 	return shard.Inconclusive
 }
 
-// PartitionFull reports whether err is a throttle by the write shard's partition. For boards and sessions this is
-// the partition in the index.
+// PartitionFull reports whether err is a throttle by the write shard's partition: for boards and sessions the partition
+// in the index, for other kinds the partition in the table.
 func PartitionFull(kindName string, err error) bool {
 	limit := dynamo.KeyRange
 	if schema.TraitsOf(schema.Kind(kindName)).Indexed() {
@@ -117,21 +118,21 @@ func PartitionFull(kindName string, err error) bool {
 	return dynamo.ThrottleScope(err) == limit
 }
 
-// TableProbe returns the item of a probe in the partition of the given item. A throttle of the probe shows that
-// the partition throttles.
+// TableProbe returns the item of a probe in the same partition as an item. If a put of the probe is throttled, the
+// partition throttles.
 func TableProbe(item dynamo.Item) dynamo.Item {
 	return dynamo.Key(dynamo.Text(item, schema.PK), schema.ProbeSK)
 }
 
-// IndexProbe returns the item of a probe of an index partition; attr is the index's partition key. In
-// the table the item has a partition key of its own.
-func IndexProbe(attr, partition string) dynamo.Item {
+// IndexProbe returns the item of a probe of an index partition: the attribute partitionKey of the item has the value
+// partition. In the table the item has a partition key of its own.
+func IndexProbe(partitionKey, partition string) dynamo.Item {
 	it := dynamo.Key(schema.ProbeSK+"#"+partition, schema.ProbeSK)
-	it[attr] = dynamo.String(partition)
+	it[partitionKey] = dynamo.String(partition)
 	return it
 }
 
 var hashSeed = maphash.MakeSeed()
 
-// Hash returns a number that distinguishes items within this process.
+// Hash returns a hash of an item's identity. Other processes return another hash.
 func Hash(identity string) uint64 { return maphash.String(hashSeed, identity) }

@@ -117,7 +117,7 @@ func TestSentAttempt(t *testing.T) {
 		"changed twice": {shardmap.Entry{History: shard.History{{At: updated, Count: 4}, {At: now, Count: 2}}}, shard.Attempt{Shards: 2, Before: 4, Effective: now}},
 	} {
 		c.want.Key, c.want.Kind, c.want.Shard, c.want.At = "C#a", "counter", 3, now
-		if got := observe.Sent(schema.Counter, "C#a", c.entry, 3, now); !reflect.DeepEqual(got, c.want) {
+		if got := observe.NewAttempt(schema.Counter, "C#a", c.entry, 3, now); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}

@@ -21,10 +21,37 @@ import (
 // throttleCodes are the cancellation reasons of throttled actions.
 var throttleCodes = map[string]bool{"ThrottlingError": true, "ProvisionedThroughputExceeded": true}
 
-// Outcome returns the outcome of write i of a transaction that ended with err. If the write was throttled, Outcome may put
-// the write's probe.
+// Probes finds out whether the partition of a transaction's write throttles. A throttled transaction does not give the
+// reason; a throttled put of a probe does.
+type Probes struct {
+	client      client.Putter
+	hasObserver bool // there is an observer; otherwise nothing is probed
+
+	mu      sync.Mutex
+	results map[string]probeResult // by base key
+}
+
+// NewProbes returns Probes that put items into the writes' tables, if there is an observer.
+func NewProbes(db client.Putter, o shard.Observer) *Probes {
+	return &Probes{client: db, hasObserver: o != nil}
+}
+
+// probeResult is the result of a probe.
+type probeResult struct {
+	at   time.Time // of the put
+	full bool      // the partition throttled the probe
+}
+
+const (
+	probeAge      = time.Second // how long a probe's result is used again for its key
+	maxProbed     = 1000        // keys with a result
+	probeLifetime = time.Hour   // before TTL deletes the probe's item
+)
+
+// Outcome returns the outcome of w, the write with index i of a transaction that ended with err. If the write was
+// throttled, Outcome may put the write's probe.
 func (p *Probes) Outcome(ctx context.Context, w shardmap.Write, i int, err error) shard.Outcome {
-	if w.Transfer || !p.observed {
+	if w.Transfer || !p.hasObserver {
 		return shard.Inconclusive
 	}
 	if err == nil {
@@ -43,39 +70,12 @@ func (p *Probes) Outcome(ctx context.Context, w shardmap.Write, i int, err error
 	return shard.Inconclusive
 }
 
-// Probes finds out whether a write shard's partition throttles. A throttled transaction does not
-// give the reason; a throttled put of a probe does.
-type Probes struct {
-	client   client.Putter
-	observed bool // there is an observer; otherwise nothing is probed
-
-	mu     sync.Mutex
-	probed map[string]probed // by base key
-}
-
-// NewProbes returns Probes that put items into the writes' tables, if there is an observer.
-func NewProbes(db client.Putter, o shard.Observer) *Probes {
-	return &Probes{client: db, observed: o != nil}
-}
-
-// probed is the result of a probe.
-type probed struct {
-	at   time.Time
-	full bool
-}
-
-const (
-	probeAge      = time.Second // how long a probe's result is used again for its key
-	maxProbed     = 1000        // keys with a result
-	probeLifetime = time.Hour   // before TTL deletes the probe's item
-)
-
 // isFull reports whether a write shard's partition throttles. It puts at most one probe per second and key.
 // While a probe is in flight, other callers get false.
 func (p *Probes) isFull(ctx context.Context, w shardmap.Write) bool {
 	now, key := time.Now().Round(0), w.Attempt.Key
-	full, cached := p.cachedOrClaim(key, now)
-	if cached {
+	full, claimed := p.claimProbe(key, now)
+	if !claimed {
 		return full
 	}
 	probe := maps.Clone(w.Probe) // the caller may use the write again
@@ -84,7 +84,7 @@ func (p *Probes) isFull(ctx context.Context, w shardmap.Write) bool {
 	full = PartitionFull(w.Attempt.Kind, err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.probed[key] = probed{now, full}
+	p.results[key] = probeResult{now, full}
 	return full
 }
 
@@ -99,24 +99,24 @@ func tableOf(a types.TransactWriteItem) *string {
 	return nil
 }
 
-// cachedOrClaim returns the cached result of a key's probe, or false if too many keys have a result. If
-// cached is false, the caller must send the probe.
-func (p *Probes) cachedOrClaim(key string, now time.Time) (full, cached bool) {
+// claimProbe reports whether the caller must put a key's probe. Otherwise full is the result of the key's last probe. It
+// is false if that probe is in flight, or if too many keys have a result.
+func (p *Probes) claimProbe(key string, now time.Time) (full, claimed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	isOld := func(_ string, r probed) bool { return now.Sub(r.at).Abs() >= probeAge }
-	if last := p.probed[key]; !isOld(key, last) {
-		return last.full, true
+	isOld := func(_ string, r probeResult) bool { return now.Sub(r.at).Abs() >= probeAge }
+	if last := p.results[key]; !isOld(key, last) {
+		return last.full, false
 	}
-	if len(p.probed) >= maxProbed {
-		maps.DeleteFunc(p.probed, isOld)
+	if len(p.results) >= maxProbed {
+		maps.DeleteFunc(p.results, isOld)
 	}
-	if len(p.probed) >= maxProbed {
-		return false, true
+	if len(p.results) >= maxProbed {
+		return false, false
 	}
-	if p.probed == nil {
-		p.probed = map[string]probed{}
+	if p.results == nil {
+		p.results = map[string]probeResult{}
 	}
-	p.probed[key] = probed{at: now}
-	return false, false
+	p.results[key] = probeResult{at: now}
+	return false, true
 }

@@ -21,22 +21,23 @@ type Identity struct {
 	Value types.AttributeValue
 }
 
-// Matches reports whether an item that was read has this identity.
+// Matches reports whether an item that was read has this identity. A nil item has none.
 func (id Identity) Matches(it dynamo.Item) bool {
-	want := dynamo.Item{id.By: id.Value}
-	hasValue := id.By == "" || dynamo.TieValue(it, id.By) == dynamo.TieValue(want, id.By)
-	return it != nil && hasValue
+	if it == nil || id.By == "" {
+		return it != nil
+	}
+	return dynamo.TieValue(it, id.By) == dynamo.TieValue(dynamo.Item{id.By: id.Value}, id.By)
 }
 
-// guard is a condition of a write, with its names and values; all nil if there is no condition.
+// guard is the condition of a write, with the condition's names and values. Without a condition all fields are nil.
 type guard struct {
 	Condition *string
 	Names     map[string]string
 	Values    dynamo.Item
 }
 
-// Unoccupied returns the condition that no other item is at the place of the write; it is empty if the sort key alone
-// identifies an item.
+// Unoccupied returns the condition that no other item is at the place of the write. The guard has no condition if the
+// sort key alone identifies an item.
 func (id Identity) Unoccupied(partitionKey string) guard {
 	if id.By == "" {
 		return guard{}
@@ -47,7 +48,8 @@ func (id Identity) Unoccupied(partitionKey string) guard {
 	}
 }
 
-// And returns a guard that also requires a caller's condition, with its names and values; nil if there is none.
+// And returns a guard that also requires a caller's condition, with the condition's names and values. A nil condition
+// adds nothing.
 func (g guard) And(condition *string, names map[string]string, values dynamo.Item) guard {
 	both := guard{g.Condition, merged(g.Names, names), merged(g.Values, values)}
 	switch {
@@ -73,24 +75,24 @@ func merged[V any](a, b map[string]V) map[string]V {
 
 // TakenError returns the error of a write to a place that another item has.
 func (id Identity) TakenError() error {
-	return fmt.Errorf("%w: its write shard has an item with the same sort key, but another %s: let sort keys end in the %[2]s, as Stamp.Key makes them",
+	return fmt.Errorf("%w: the write shard has an item with the same sort key, but another %s: let sort keys end in the %[2]s, as Stamp.Key makes them",
 		shard.ErrMisused, id.By)
 }
 
 // word matches a name, a placeholder or a keyword of an expression.
 var word = regexp.MustCompile(`[#:.]?[A-Za-z0-9_]+`)
 
-// setIdentity returns the update's expression, extended so that a created item gets the identity's attribute.
-// An expression that already has the attribute stays as it is.
-func (id Identity) setIdentity(in *dynamodb.UpdateItemInput) string {
+// expressionWithIdentity returns the update's expression, which also sets the identity's attribute, so that a created
+// item has the attribute. An expression that already names the attribute stays as it is.
+func (id Identity) expressionWithIdentity(in *dynamodb.UpdateItemInput) string {
 	expression := aws.ToString(in.UpdateExpression)
 	afterSet := -1 // index after the keyword SET
-	for _, at := range word.FindAllStringIndex(expression, -1) {
-		w := expression[at[0]:at[1]]
-		if strings.EqualFold(w, "SET") {
-			afterSet = at[1]
+	for _, bounds := range word.FindAllStringIndex(expression, -1) {
+		name := expression[bounds[0]:bounds[1]]
+		if strings.EqualFold(name, "SET") {
+			afterSet = bounds[1]
 		}
-		if w == id.By || in.ExpressionAttributeNames[w] == id.By {
+		if name == id.By || in.ExpressionAttributeNames[name] == id.By {
 			return expression
 		}
 	}
@@ -100,13 +102,12 @@ func (id Identity) setIdentity(in *dynamodb.UpdateItemInput) string {
 	return expression[:afterSet] + " #hotshard0 = :hotshard0," + expression[afterSet:]
 }
 
-// GuardUpdate prevents an update from changing another item, and from creating an item without the
-// identity's attribute.
+// GuardUpdate prevents an update from changing another item, and from creating an item without the identity's attribute.
 func (id Identity) GuardUpdate(in *dynamodb.UpdateItemInput, partitionKey string) {
 	if id.By == "" {
 		return
 	}
-	expression := id.setIdentity(in)
+	expression := id.expressionWithIdentity(in)
 	g := id.Unoccupied(partitionKey).And(in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues)
 	in.UpdateExpression, in.ConditionExpression = &expression, g.Condition
 	in.ExpressionAttributeNames, in.ExpressionAttributeValues = g.Names, g.Values

@@ -15,13 +15,13 @@ import (
 
 // Place is the stored primary key of an item that may exist.
 type Place struct {
-	PK   string
-	Sort types.AttributeValue
-	Sent shard.Attempt // what observers receive of a write there; with an empty Key they receive nothing
+	PK      string
+	Sort    types.AttributeValue
+	Attempt shard.Attempt // of a write to the place; a write with an empty Key is not observed
 }
 
-// Position is an item's position in a range, which is ordered by sort key, then tie-breaking attribute, then write shard. The
-// first two do not change with the shard count, so cursors stay valid after a change.
+// Position is an item's position in a range, which is ordered by sort key, then tie-breaking attribute, then write
+// shard. Sort key and attribute do not change with the shard count, so a cursor stays valid after a change.
 type Position struct {
 	Sort  types.AttributeValue
 	Tie   string // what dynamo.TieValue returns; "" without a tie-breaking attribute
@@ -68,16 +68,16 @@ func (p Position) String() string {
 	return strconv.Itoa(p.Shard) + ":" + kind + ":" + p.Tie + sort
 }
 
-// ParsePosition parses the result of String.
+// ParsePosition parses the result of String. It returns ErrMisused for any other text.
 func ParsePosition(s string) (Position, error) {
-	malformed := fmt.Errorf("%w: Span.After %q is malformed: use Page.Next", shard.ErrMisused, s)
+	malformed := fmt.Errorf("%w: Span.After %q is malformed: pass the Next of the previous page", shard.ErrMisused, s)
 	parts, err := shard.Decompose(":", s, 3)
 	if err != nil || parts[1] == "" {
 		return Position{}, malformed
 	}
 	kind, length, rest := parts[1][:1], parts[1][1:], parts[2]
 	n, err1 := strconv.Atoi(parts[0])
-	size, err2 := strconv.Atoi("0" + length)
+	size, err2 := strconv.Atoi("0" + length) // 0 without a tie-breaking attribute, which has no length
 	if err1 != nil || err2 != nil || size > len(rest) {
 		return Position{}, malformed
 	}

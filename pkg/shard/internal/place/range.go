@@ -17,7 +17,7 @@ type Range struct {
 	Limit      int                  // about how many items the caller reads; 0 is all
 	MaxQueries int                  // maximum of partitions to read; 0 is no maximum
 	Consistent bool
-	KeepCopies bool                      // an item on two write shards is yielded twice
+	KeepCopies bool                      // yield an item that is on two write shards twice
 	Drop       func(it dynamo.Item) bool // reports whether to skip an item; may be nil
 }
 
@@ -29,6 +29,6 @@ type Stored struct {
 	Sort types.AttributeValue // as stored
 }
 
-// ReadRange yields a name's items of a range in order. t is a *table.Table. After the iteration, rest returns the
-// position at which the rest of the range begins, or nil if all was read. Package table sets ReadRange.
+// ReadRange yields a name's items of a range of t, a *table.Table, in order. After the iteration, rest returns the
+// position at which the unread rest of the range begins, or nil if all was read. Package table sets ReadRange.
 var ReadRange func(ctx context.Context, t any, name string, want Range, now time.Time) (items iter.Seq2[Stored, error], rest func() *Position)
