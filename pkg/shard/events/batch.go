@@ -102,7 +102,7 @@ func (b *writeBatch) putItems(ctx context.Context, items []*batchItem) (left []*
 		return err
 	})
 	if err != nil {
-		return left, fmt.Errorf("writing %d events: %w", len(left), err)
+		return left, fmt.Errorf("writing %d events, the first %q of %q: %w", len(left), left[0].event.ID, left[0].event.Entity, err)
 	}
 	return nil, nil
 }

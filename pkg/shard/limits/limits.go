@@ -151,13 +151,13 @@ func Key(key string) string { return schema.BaseKey{Type: schema.Limit, Name: ke
 func (h Hits) check() error {
 	switch {
 	case h.Key == "":
-		return fmt.Errorf("a limit's key is empty")
+		return fmt.Errorf("the key of a limit is empty: pass at least one character")
 	case h.Max < 1 || h.Max > MaxHits:
 		return fmt.Errorf("limit %q has a Max of %d: want 1 to %d", h.Key, h.Max, MaxHits)
 	case h.Window != Month && (h.Window < MinWindow || h.Window > MaxWindow || h.Window%time.Second != 0):
 		return fmt.Errorf("limit %q has a window of %v: want whole seconds, %v to %v, or a month", h.Key, h.Window, MinWindow, MaxWindow)
 	case h.N == 0:
-		return fmt.Errorf("the call has 0 hits of limit %q: want another number", h.Key)
+		return fmt.Errorf("the call has 0 hits of limit %q: want 1 or more, or a negative number to give hits back", h.Key)
 	}
 	return nil
 }

@@ -146,7 +146,7 @@ type decision func(old Entry, now time.Time) (Entry, error)
 // it waits for a random time, and calls decide again with the current entry.
 func (c *Changer) change(ctx context.Context, key string, now time.Time, decide decision) (Entry, error) {
 	if len(key) > maxSortKey {
-		return Entry{Key: key}, changeError(key, fmt.Errorf("%w: the key has %d bytes, of at most %d", shard.ErrMisused, len(key), maxSortKey))
+		return Entry{Key: key}, changeError(key, fmt.Errorf("%w: the key has %d bytes, of at most %d: use a shorter name", shard.ErrMisused, len(key), maxSortKey))
 	}
 	now, err := c.changeTime(now)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// ErrInUse means that a key's shard count was set after its reset; use errors.Is.
-var ErrInUse = errors.New("the shard count was set again")
+// ErrInUse means that a key to forget was not reset, or was changed after its reset; use errors.Is.
+var ErrInUse = errors.New("the shard count was not reset, or was set after the reset: reset the key again")
 
 // Reset returns a base key to its state before the first change: one write shard at every time, not pinned. It is the
 // first of two steps of deleting a key with its items. If there is nothing to reset, it returns ErrNoChange. The entry's

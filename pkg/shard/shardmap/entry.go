@@ -130,7 +130,7 @@ func parseEntry(key string, it dynamo.Item) (Entry, error) {
 	e := Entry{Key: key, History: history, Version: version, Updated: updated}
 	e.Max = max(int(most), history.Max(time.Time{}, farFuture))
 	if e.Max > shard.MaxShards {
-		return e, fmt.Errorf("the shard map's item of %q has %d write shards, of at most %d", key, e.Max, shard.MaxShards)
+		return e, fmt.Errorf("the shard map's item of %q has %d write shards, of at most %d: another program wrote the item", key, e.Max, shard.MaxShards)
 	}
 	e.Pinned, e.Forgotten, e.deleted = dynamo.Bool(it, attrPinned), dynamo.Bool(it, attrForgotten), dynamo.Bool(it, attrDeleted)
 	if e.deleted {

@@ -132,7 +132,7 @@ func (m *Map) SingleUntil(e Entry) time.Time {
 // checkClient returns ErrMisused if the map or its client is nil.
 func (m *Map) checkClient() error {
 	if m == nil {
-		return fmt.Errorf("%w: the shard map is nil", shard.ErrMisused)
+		return fmt.Errorf("%w: the shard map is nil: pass the result of shardmap.New", shard.ErrMisused)
 	}
 	return dynamo.CheckClient(m.client)
 }
@@ -140,7 +140,7 @@ func (m *Map) checkClient() error {
 // checkKey returns ErrMisused for an empty key.
 func checkKey(key string) error {
 	if key == "" {
-		return fmt.Errorf("%w: a key of the shard map is empty", shard.ErrMisused)
+		return fmt.Errorf("%w: the key to read from the shard map is empty: pass a base key, such as C#page/home", shard.ErrMisused)
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func (r tableCall) gather(name string, s Span) (*gather, error) {
 	}
 	position, ok := strings.CutPrefix(s.After, cursorPrefix(name, s.Desc))
 	if !ok {
-		return nil, fmt.Errorf("%w: Span.After %q is not the Next of a Page of this name and direction", shard.ErrMisused, s.After)
+		return nil, fmt.Errorf("%w: Span.After %q is not from a page of this name in this direction: pass the Next of the previous page", shard.ErrMisused, s.After)
 	}
 	after, err := place.ParsePosition(position)
 	if err != nil {

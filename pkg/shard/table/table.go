@@ -71,9 +71,9 @@ func (t *Table) Check() error {
 	_, _, _, nameErr := dynamo.TableName(t.Name)
 	switch {
 	case dynamo.CheckClient(t.Client) != nil:
-		return fmt.Errorf("%w: Table.Client is nil", shard.ErrMisused)
+		return fmt.Errorf("%w: Table.Client is nil: set a *dynamodb.Client, for example", shard.ErrMisused)
 	case t.Name == "":
-		return fmt.Errorf("%w: Table.Name is empty", shard.ErrMisused)
+		return fmt.Errorf("%w: Table.Name is empty: set the name or ARN of your table", shard.ErrMisused)
 	case nameErr != nil:
 		return fmt.Errorf("%w: Table.Name: %w", shard.ErrMisused, nameErr)
 	case t.PartitionKey == "", t.SortKey == "", t.PartitionKey == t.SortKey:

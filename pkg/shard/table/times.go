@@ -37,7 +37,7 @@ func AttributeTime(name string, forms ...TimeForm) func(Item) (time.Time, error)
 				return at, nil
 			}
 		}
-		return time.Time{}, fmt.Errorf("attribute %s, %.60q, has no time of its TimeForms (Unix seconds if none were given)", name, text)
+		return time.Time{}, fmt.Errorf("attribute %s is %.60q, which none of its TimeForms can read (if none are given: Unix)", name, text)
 	}
 }
 

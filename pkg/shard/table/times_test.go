@@ -101,7 +101,7 @@ func TestAttributeTime(t *testing.T) {
 		"a name with a point": {table.Item{"meta.made": libtest.Num(8), "meta": in("made", libtest.Num(7))}, "meta.made", nil, 8, ""},
 		"the second form":     {table.Item{"made": libtest.Str("1767614445")}, "made", []table.TimeForm{table.ISO, table.Unix}, 1767614445, ""},
 		"the first form":      {table.Item{"made": libtest.Str("20260105")}, "made", []table.TimeForm{table.ISO, table.Unix}, 1767571200, ""},
-		"no form":             {table.Item{"made": libtest.Str("x")}, "made", []table.TimeForm{table.ISO, table.Unix}, 0, `attribute made, "x", has no time of its TimeForms (Unix seconds if none were given)`},
+		"no form":             {table.Item{"made": libtest.Str("x")}, "made", []table.TimeForm{table.ISO, table.Unix}, 0, `attribute made is "x", which none of its TimeForms can read (if none are given: Unix)`},
 		"no attribute":        {table.Item{"at": libtest.Num(7)}, "made", nil, 0, "the item has no string or number made"},
 		"another type":        {table.Item{"made": &types.AttributeValueMemberBOOL{Value: true}}, "made", nil, 0, "no string or number made"},
 		"no map":              {table.Item{"meta": libtest.Num(7)}, "meta.made", nil, 0, "no string or number meta.made"},

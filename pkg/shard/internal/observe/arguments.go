@@ -19,7 +19,7 @@ func CheckArguments(client any, shards *shardmap.Map, names ...string) error {
 // CheckMap returns ErrMisused if the map is nil, or a name is empty.
 func CheckMap(shards *shardmap.Map, names ...string) error {
 	if shards == nil {
-		return fmt.Errorf("%w: the shard map is nil", shard.ErrMisused)
+		return fmt.Errorf("%w: the shard map is nil: pass the result of shardmap.New", shard.ErrMisused)
 	}
 	return CheckNames(names...)
 }
@@ -28,7 +28,7 @@ func CheckMap(shards *shardmap.Map, names ...string) error {
 func CheckNames(names ...string) error {
 	for i, name := range names {
 		if name == "" {
-			return fmt.Errorf("%w: name %d of %d is empty", shard.ErrMisused, i+1, len(names))
+			return fmt.Errorf("%w: name %d of the call's %d is empty: pass at least one character", shard.ErrMisused, i+1, len(names))
 		}
 	}
 	return nil
