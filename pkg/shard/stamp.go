@@ -94,7 +94,10 @@ func (s Stamp) Parse(key string) (t time.Time, rest string, err error) {
 func (s Stamp) stampError(key string) error {
 	reason := "it does not begin with a time like " + s.layout()
 	for _, other := range []Stamp{Seconds, Millis, Micros, Nanos} {
-		if size := len(other); other != s && len(key) >= size && isTime(other, key[:size]) {
+		if other == s || len(key) < len(other) {
+			continue
+		}
+		if _, err := time.Parse(string(other), key[:len(other)]); err == nil {
 			reason += ", but with a time like " + string(other)
 		}
 	}
@@ -102,12 +105,6 @@ func (s Stamp) stampError(key string) error {
 		reason += ": write it with Stamp.Format, since encoders of a time.Time omit trailing zeros, and then keys do not sort by time"
 	}
 	return &KeyError{Key: key, Reason: reason}
-}
-
-// isTime reports whether a text is a time in the layout of a stamp.
-func isTime(s Stamp, text string) bool {
-	_, err := time.Parse(string(s), text)
-	return err == nil
 }
 
 // parseNumber returns the time of a sort key of type number.

@@ -35,7 +35,7 @@ func (l *Limiter) newCall(ctx context.Context, hits []Hits, now time.Time) (*cal
 	for _, requested := range hits {
 		h, err := l.newHit(ctx, requested, now)
 		if err != nil {
-			return nil, fmt.Errorf("limit %q: %w", requested.Key, err)
+			return nil, err
 		}
 		h.budget = dynamo.MaxTransactActions / len(hits)
 		c.hits = append(c.hits, h)
@@ -52,7 +52,7 @@ func (l *Limiter) HitAll(ctx context.Context, hits []Hits, now time.Time) ([]Ver
 		err = c.persist(ctx)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("counting hits: %w", err)
+		return nil, hitError(hits, err)
 	}
 	for _, h := range c.hits {
 		if c.allowed {
@@ -212,7 +212,7 @@ func (l *Limiter) HitTransact(ctx context.Context, hits []Hits, now time.Time) (
 		err = c.planAfterRead(ctx)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("counting hits: %w", err)
+		return nil, nil, hitError(hits, err)
 	}
 	var list []shardmap.Write
 	if c.allowed {
@@ -246,6 +246,15 @@ func (c *call) verdicts() (list []Verdict) {
 		list = append(list, h.verdict(c.allowed))
 	}
 	return list
+}
+
+// hitError adds the keys of a call's limits to an error.
+func hitError(hits []Hits, err error) error {
+	var keys []string
+	for _, h := range hits {
+		keys = append(keys, h.Key)
+	}
+	return fmt.Errorf("counting hits of %q: %w", keys, err)
 }
 
 // checkAll returns [shard.ErrMisused] if the hits of a call are out of bounds.

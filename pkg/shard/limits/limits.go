@@ -117,11 +117,6 @@ type Verdict struct {
 // A transaction has at most 99 write shards, divided by the number of limits. If several hits need the quota of more
 // write shards, they may be rejected although as many single hits would be allowed. Hits that are given back may be
 // rejected likewise.
-//
-// # Heat
-//
-// A [shard.Observer] receives each attempt. A transfer of quota is always [shard.Inconclusive], since more write shards
-// would only cause more transfers. A throttled hit tries another write shard of the newest count.
 type Limiter struct {
 	client   Client
 	table    string
@@ -133,7 +128,7 @@ type Limiter struct {
 
 // Options are a Limiter's settings. The zero value is ready to use.
 type Options struct {
-	Observer shard.Observer // receives every write attempt; may be nil
+	Observer shard.Observer // receives every write attempt, a transfer of quota as Inconclusive; may be nil
 }
 
 // New returns a Limiter over the items table.
