@@ -5,6 +5,5 @@ func Another(n, last int) int {
 	if last < 0 || last >= n {
 		return Random(n)
 	}
-	steps := 1 + Random(n-1) // fewer than n, so that the next write shard is not last, unless n is 1
-	return (last + steps) % n
+	return (last + 1 + Random(n-1)) % n // 1 to n-1 steps after last
 }
