@@ -50,7 +50,7 @@ func TestCheck(t *testing.T) {
 			enginetest.Eventually(t, func() bool { return enginetest.Get(t, d.db, d.names.Rollups, failedPK, failedSK) != nil })
 		}, "--wait 0s", exitBad, []string{"│ counter │ a    │ write shard 1 │ wrong      │ 8 (rev ", "the item C#b#1: it has no rev", "wrong: add --repair\n", "unreadable: fix or delete what it names", "2 of 4 summaries wrong or unknown: "}},
 		{nil, "--repair --type counter --name a", exitOK, []string{"wrong, repaired", "0 right, 1 repaired"}},
-		{nil, "--all --repair", exitBad, []string{"C#b#0", "the item lacks rev or value", "failures: 1, 0 forgotten, 1 left", "1 of 4 summaries not repaired: "}},
+		{nil, "--all --repair", exitBad, []string{"C#b#0", "its image lacks rev or value", "failures: 1, 0 forgotten, 1 left", "1 of 4 summaries not repaired: "}},
 		{func() {
 			enginetest.Update(t, d.db, d.names.Items, "C#b#1", "+", "SET rev = :r", item{":r": num(9e15)})
 			enginetest.Update(t, d.db, d.names.Rollups, unknownPK, unknownSK, "SET last_at = :at", item{":at": num(5)})

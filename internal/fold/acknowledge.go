@@ -9,8 +9,8 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
-// acknowledge acknowledges the stream markers before which all records were folded. Lambda redelivers the other markers with
-// the record that needs redelivery.
+// acknowledge acknowledges the stream markers before which all records were folded. Lambda redelivers the other markers
+// with the record that needs redelivery.
 func (d *delivery) acknowledge(ctx context.Context) {
 	var list []parts.Marker
 	for i := range d.batch.Records[:d.countFolded()] {
@@ -18,23 +18,23 @@ func (d *delivery) acknowledge(ctx context.Context) {
 			list = append(list, m)
 		}
 	}
-	each(list, func(m parts.Marker) {
+	forEach(list, func(m parts.Marker) {
 		err := m.Acknowledge(ctx, d.client, d.table, d.batch.ShardID, d.now())
-		if err != nil && !permanent(err) { // no check can wait for a marker with a permanent error
-			d.retry(fmt.Errorf("acknowledging a stream marker of %q: %w", m.PK, err), m.Sequence)
+		if err != nil && !isPermanent(err) { // redelivery would not help the check that waits for the marker
+			d.requestRedelivery(fmt.Errorf("acknowledging a stream marker of %q: %w", m.PK, err), m.Sequence)
 		}
 	})
 }
 
 // countFolded returns the number of records before the first that needs redelivery.
 func (d *delivery) countFolded() int {
-	again := map[string]bool{}
+	redelivered := map[string]bool{}
 	for _, sequence := range d.redeliver {
-		again[sequence] = true
+		redelivered[sequence] = true
 	}
-	at := slices.IndexFunc(d.batch.Records, func(r ddbstream.Record) bool { return again[string(r.Sequence)] })
-	if at < 0 {
+	first := slices.IndexFunc(d.batch.Records, func(r ddbstream.Record) bool { return redelivered[string(r.Sequence)] })
+	if first < 0 {
 		return len(d.batch.Records)
 	}
-	return at
+	return first
 }

@@ -15,19 +15,13 @@ import (
 // boardChanges has the changes that a batch makes to the summaries of a board's period.
 type boardChanges struct {
 	parts.Period
-	entries  []entryChange // in stream order
-	raised   []string      // sequence numbers of records that raised the board's size
-	lifetime lifetime
+	entries  []entryChange    // in stream order
+	raised   []string         // sequence numbers of records that raised the board's size
+	lifetime lifetime         // the longest of the entries
 	damaged  map[string]error // why a player's entry can't be read, by player
 }
 
-// clone returns a copy whose lifetime and damaged entries the caller may change.
-func (s *boardChanges) clone() *boardChanges {
-	clone := *s
-	return &clone
-}
-
-// setDamaged stores why a player's entry can't be read. A nil error marks it as readable.
+// setDamaged stores why a player's entry can't be read; nil means that it can.
 func (s *boardChanges) setDamaged(player string, why error) {
 	if why == nil {
 		delete(s.damaged, player)
@@ -39,10 +33,10 @@ func (s *boardChanges) setDamaged(player string, why error) {
 	s.damaged[player] = why
 }
 
-// partialError is the error of a fold that folded all records except those of its sequences.
+// partialError is the error of a fold that folded all records except the listed ones.
 type partialError struct {
 	error
-	sequences []string
+	sequences []string // sequence numbers of records that were not folded
 }
 
 func (p *partialError) Unwrap() error { return p.error }
@@ -70,18 +64,19 @@ func (s *boardChanges) sequences() []string {
 	return list
 }
 
-// newestStates returns the latest state of each player.
+// newestStates returns the newest state of each player, in the order of the players' first records.
 func (s *boardChanges) newestStates() []parts.EntryState {
-	index := map[string]int{}
-	var list []parts.EntryState
+	newest := map[string]parts.EntryState{}
+	var players []string // in the order of their first records
 	for _, t := range s.entries {
-		at, ok := index[t.state.Player]
-		if !ok {
-			at = len(list)
-			index[t.state.Player] = at
-			list = append(list, t.state)
+		if _, seen := newest[t.state.Player]; !seen {
+			players = append(players, t.state.Player)
 		}
-		list[at] = t.state
+		newest[t.state.Player] = t.state
+	}
+	list := make([]parts.EntryState, len(players))
+	for i, player := range players {
+		list[i] = newest[player]
 	}
 	return list
 }
@@ -164,9 +159,9 @@ func noteMissed(ctx context.Context, d *delivery, t schema.Target) error {
 	return d.tops.noteRecheck(ctx, &boardChanges{Period: parts.Period{Board: t.Base.Name, Label: t.Period}})
 }
 
-// cellsFolder folds entries' merits into the fragments of their boards' histograms. Each change of an
-// entry is one record, so sequence numbers prevent a second fold, as in event rollups. Once all records
-// are folded, the sum of the fragments counts each entry once.
+// cellsFolder folds the merits of entries into the fragments of their boards' histograms. Each change of an entry is one
+// record, so sequence numbers prevent a second fold. When all records are folded, the sum of the fragments counts each
+// entry once.
 type cellsFolder struct {
 	*parts.Folder[parts.Histogram]
 	limit int // cells of a fragment
@@ -195,11 +190,10 @@ func (f *cellsFolder) fold(ctx context.Context, s *boardChanges, streamShard str
 			h.Limit(f.limit)
 		}}
 	}
-	// A fold of many records writes one item. So it is better to wait for a throttled partition than to let Lambda redeliver
-	// the batch to all its summaries.
+	// Waiting for a throttled partition is better than a redelivery, which folds the batch into all its summaries again.
 	_ = dynamo.Persist(ctx, func(ctx context.Context) error {
 		err = f.Fold(ctx, s.Key(), streamShard, s.lifetime.end, records)
 		return err
 	})
-	return err
+	return err // without the kind that Persist adds
 }

@@ -16,8 +16,8 @@ import (
 // entryChange is the change that a record makes to a player's entry.
 type entryChange struct {
 	state                   parts.EntryState
-	from, to                *boards.Score // the entry's merit before and after; nil if there was no entry
-	wasOutdated, isOutdated bool          // whether the entry's row in the index was outdated before, and is after
+	from, to                *boards.Score // the entry's merit before and after the change; nil without an entry
+	wasOutdated, isOutdated bool          // the entry's row in the index was outdated before the change, and is after it
 	lifetime                lifetime
 	sequence                string // the record's sequence number
 	padded                  string // the sequence number with leading zeros: text order is number order
@@ -63,7 +63,7 @@ func stateOfEntry(image ddbstream.Image, player string) (s parts.EntryState, l l
 	rev, hasRev := image.Number(schema.EntryRev)
 	rowRev, hasRowRev := image.Number(schema.EntryRowRev)
 	if !hasScore || !hasAt || !hasRev || !hasRowRev {
-		return s, l, false, errors.New("the entry lacks its score, at, rev or row_rev")
+		return s, l, false, errors.New("it lacks the number score, at, rev or row_rev")
 	}
 	outdated = rev != rowRev
 	s = parts.EntryState{Place: boards.Place{Player: player}, Present: true}
@@ -81,8 +81,8 @@ func stateOfEntry(image ddbstream.Image, player string) (s parts.EntryState, l l
 	row, _ := image.String(schema.RankKey)
 	place, _ := boards.ParseRankKey(row) // a damaged one is found when the entry is read
 	s.Lowest = place.Lowest
-	digits, has := image.Number(schema.ExpiresAt)
-	l, err = lifetimeOf(digits, has)
+	digits, expires := image.Number(schema.ExpiresAt)
+	l, err = lifetimeOf(digits, expires)
 	return s, l, outdated, err
 }
 
@@ -93,12 +93,12 @@ func raisedBoard(r *ddbstream.Record) (name string, ok bool) {
 	if !ok || r.Name != ddbstream.Modify {
 		return "", false
 	}
-	size := func(image ddbstream.Image) int {
+	sizeIn := func(image ddbstream.Image) int {
 		digits, _ := image.Number(schema.BoardSize)
-		n, _ := strconv.Atoi(digits) // 0 without one
+		n, _ := strconv.Atoi(digits) // 0 if the image has no size
 		return n
 	}
-	return name, size(r.New) > size(r.Old)
+	return name, sizeIn(r.New) > sizeIn(r.Old)
 }
 
 // lifetime is how long the items of a board's period are kept. The zero value is unknown.
@@ -107,7 +107,7 @@ type lifetime struct {
 	end   time.Time // zero if they are kept for ever
 }
 
-// longer returns the longer of two lifetimes, or the known one.
+// longer returns the longer of two lifetimes. If one is unknown, it returns the other.
 func (l lifetime) longer(other lifetime) lifetime {
 	switch {
 	case !l.known:
@@ -120,9 +120,9 @@ func (l lifetime) longer(other lifetime) lifetime {
 	return l
 }
 
-// lifetimeOf parses the digits of a TTL attribute. Without the attribute an item is kept for ever.
-func lifetimeOf(digits string, has bool) (lifetime, error) {
-	if !has {
+// lifetimeOf parses the digits of a TTL attribute, which an item has if it expires.
+func lifetimeOf(digits string, expires bool) (lifetime, error) {
+	if !expires {
 		return lifetime{known: true}, nil
 	}
 	seconds, err := strconv.ParseInt(digits, 10, 64)

@@ -131,7 +131,7 @@ func TestFoldsOfATop(t *testing.T) {
 			sequences := []string(nil)
 			if some, ok := errors.AsType[*partialError](err); ok {
 				sequences = some.sequences
-			} else if err != nil && permanent(err) {
+			} else if err != nil && isPermanent(err) {
 				sequences = s.sequences()
 			}
 			if (err != nil) != c.fails || db.notes != c.notes || !slices.Equal(sequences, c.sequences) {

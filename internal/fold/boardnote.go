@@ -32,7 +32,7 @@ func NoteBoard(ctx context.Context, client client.Updater, table, name, period s
 		ExpressionAttributeValues: map[string]types.AttributeValue{":v": dynamo.Number(1), ":now": dynamo.Number(now.UnixMilli())},
 	})
 	if _, newer := dynamo.ConditionFailed(err); err != nil && !newer {
-		return fmt.Errorf("noting the recheck of %q: %w", dynamo.Text(key, schema.SK), err)
+		return fmt.Errorf("storing the note that the top %q needs a recheck: %w", dynamo.Text(key, schema.SK), err)
 	}
 	return nil
 }
@@ -45,7 +45,7 @@ type dueNote struct {
 	since, last int64    // Unix milliseconds
 }
 
-// readNotes returns the stored notes, maxNotes of each partition key at most. Those of tops come first.
+// readNotes returns the stored notes, at most maxNotes of each partition key. It logs and skips notes that can't be read.
 func (f *recheckTask) readNotes(ctx context.Context) (list []dueNote, err error) {
 	for _, pk := range schema.NotePartitions() {
 		in := &dynamodb.QueryInput{
@@ -72,6 +72,7 @@ func (f *recheckTask) readNotes(ctx context.Context) (list []dueNote, err error)
 	return list, nil
 }
 
+// parseNote returns the note in an item, or an error that names the damaged attribute.
 func parseNote(item dynamo.Item) (n dueNote, err error) {
 	sk := dynamo.Text(item, schema.SK)
 	period := sk

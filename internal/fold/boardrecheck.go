@@ -65,8 +65,10 @@ func (f *recheckTask) run(ctx context.Context) (recheckAnswer, error) {
 	}
 	r := &recheckRun{recheckTask: f, began: f.now().UnixMilli()}
 	tops, rows := r.due(notes)
-	each(tops, func(n dueNote) { r.end(ctx, &n, f.storeAndRefold(ctx, &n.boardChanges, f.refillTop, maxTopRounds)) })
-	moved, later := f.moveRows(ctx, rows, func(n *dueNote, err error) { r.end(ctx, n, err) })
+	forEach(tops, func(n dueNote) {
+		r.recordOutcome(ctx, &n, f.storeAndRefold(ctx, &n.boardChanges, f.refillTop, maxTopRounds))
+	})
+	moved, later := f.moveRows(ctx, rows, func(n *dueNote, err error) { r.recordOutcome(ctx, n, err) })
 	r.answer.Moved, r.answer.Later = moved, r.answer.Later+later
 	if r.answer.Looked > 0 && r.answer.Failed == r.answer.Looked {
 		return r.answer, fmt.Errorf("rechecking %d boards: %w; one error: %w", r.answer.Failed, errAllFailed, r.lastErr)
@@ -74,7 +76,8 @@ func (f *recheckTask) run(ctx context.Context) (recheckAnswer, error) {
 	return r.answer, nil
 }
 
-// due returns the notes to handle in this run, oldest first, and counts the others as later.
+// due returns the notes to handle in this run, oldest first: those of tops and those of rows. It counts the others as
+// Later.
 func (r *recheckRun) due(notes []dueNote) (tops, rows []dueNote) {
 	slices.SortStableFunc(notes, func(m, n dueNote) int { return cmp.Compare(m.since, n.since) })
 	for _, n := range notes {
@@ -91,10 +94,10 @@ func (r *recheckRun) due(notes []dueNote) (tops, rows []dueNote) {
 	return tops, rows
 }
 
-// end deletes or postpones a note that was handled with this error, and counts it.
-func (r *recheckRun) end(ctx context.Context, n *dueNote, err error) {
+// recordOutcome deletes a note that was handled without an error, and postpones any other. It counts the note.
+func (r *recheckRun) recordOutcome(ctx context.Context, n *dueNote, err error) {
 	if err == nil {
-		err = r.finish(ctx, n)
+		err = r.deleteOrPostpone(ctx, n)
 	}
 	if err != nil {
 		err = errors.Join(err, r.postpone(ctx, n))
@@ -109,8 +112,8 @@ func (r *recheckRun) end(ctx context.Context, n *dueNote, err error) {
 	}
 }
 
-// finish deletes a note that was last set at least the recheck age before the run. It postpones any other note.
-func (r *recheckRun) finish(ctx context.Context, n *dueNote) error {
+// deleteOrPostpone deletes a handled note whose last cause is older than the recheck age, and postpones any other note.
+func (r *recheckRun) deleteOrPostpone(ctx context.Context, n *dueNote) error {
 	if len(n.damaged) > 0 {
 		r.log.Error("entries can't be read: they are not in the top", "board", n.Board, "period", n.Label, "entries", len(n.damaged))
 	}
@@ -145,11 +148,11 @@ func (r *recheckRun) postpone(ctx context.Context, n *dueNote) error {
 // spare is how many more places than a top holds a recheck reads, because some may be outdated.
 const spare = 50
 
-// refillTop fills the range that a top covers from the index and from the entries themselves. If the
-// index still shows players who left, its first places may end before the range does. Then refillTop
-// notes the top again.
+// refillTop is the topStep of a recheck. It fills the range that a top covers from the index and from the entries
+// themselves. If the places that it read end before the range does, because the index still shows players who left, it
+// notes another recheck.
 func (f *recheckTask) refillTop(ctx context.Context, s *boardChanges, top storedTop, size int) (*parts.Top, error) {
-	places, reach, err := f.readIndex(ctx, s, f.hold(size)+spare)
+	places, reach, err := f.readIndex(ctx, s, f.capacity(size)+spare)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +174,7 @@ func (f *recheckTask) refillTop(ctx context.Context, s *boardChanges, top stored
 	if err := f.readPlayers(ctx, s, next, players); err != nil {
 		return nil, err
 	}
-	next.Trim(f.hold(size))
+	next.Trim(f.capacity(size))
 	if next.Exceeds(reach) {
 		err = f.noteRecheck(ctx, s)
 	}

@@ -51,7 +51,7 @@ func (r *ranked) MoveRows(_ context.Context, name, _ string, players []string, _
 // rechecker returns the boards task of a board whose top holds two players.
 func rechecker(r *ranked, client Client) *recheckTask {
 	f := newRecheckTask(newTopFolder(client, Settings{}, r, time.Now, nil))
-	f.hold = func(size int) int { return size }
+	f.capacity = func(size int) int { return size }
 	return f
 }
 

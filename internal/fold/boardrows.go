@@ -18,8 +18,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
-// outdatedRows returns the changes that left an entry's row in the index outdated. While the row is
-// outdated, further changes of the entry need no note.
+// outdatedRows returns the changes after which an entry's row in the index became outdated. Later changes of the entry need
+// no note, since the row is noted already.
 func (s *boardChanges) outdatedRows() (list []entryChange) {
 	for _, t := range s.entries {
 		if t.isOutdated && !t.wasOutdated {
@@ -32,9 +32,8 @@ func (s *boardChanges) outdatedRows() (list []entryChange) {
 // maxRowPlayers bounds the players in a note, so that one read has all their entries.
 const maxRowPlayers = 100
 
-// noteOutdated stores that the boards task must move the outdated rows of these changes. The key of a note has the
-// stream shard and sequence number of its first record. A redelivery of fewer records adds to the note.
-// If the rows were moved meanwhile, it notes them again, which is harmless.
+// noteOutdated stores that the boards task must move the outdated rows of these changes. Redelivered records store the same
+// note again, which is harmless even if the rows were moved meanwhile.
 func (f *topFolder) noteOutdated(ctx context.Context, s *boardChanges, outdated []entryChange, streamShard string) error {
 	players := make([]string, len(outdated))
 	for i, t := range outdated {
@@ -43,12 +42,11 @@ func (f *topFolder) noteOutdated(ctx context.Context, s *boardChanges, outdated 
 	return NoteRows(ctx, f.client, f.table, s.Period, streamShard, outdated[0].padded, players, f.now())
 }
 
-// NoteRows stores in the rollups table that the boards task must move the outdated rows of players in
-// the index. The stream shard and sequence number identify the notes, which only get more players. The
-// client needs UpdateItem only.
+// NoteRows stores in the rollups table that the boards task must move the outdated rows of players in the index. It adds
+// the players to the note with this stream shard and sequence number. The client needs UpdateItem only.
 func NoteRows(ctx context.Context, client client.Updater, table string, p parts.Period, streamShard, sequence string, players []string, now time.Time) error {
 	slices.Sort(players)
-	for some := range slices.Chunk(slices.Compact(players), maxRowPlayers) {
+	for chunk := range slices.Chunk(slices.Compact(players), maxRowPlayers) {
 		key := dynamo.Key(schema.RowsNoteKey(p.Board, p.Label, streamShard, sequence))
 		_, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 			TableName: &table, Key: key, UpdateExpression: aws.String("SET #v = :v, #last = :now, #since = :now ADD #players :players"),
@@ -56,11 +54,11 @@ func NoteRows(ctx context.Context, client client.Updater, table string, p parts.
 				"#v": schema.Version, "#last": schema.NoteLast, "#since": schema.NoteSince, "#players": schema.NotePlayers,
 			},
 			ExpressionAttributeValues: dynamo.Item{
-				":v": dynamo.Number(1), ":now": dynamo.Number(now.UnixMilli()), ":players": &types.AttributeValueMemberSS{Value: some},
+				":v": dynamo.Number(1), ":now": dynamo.Number(now.UnixMilli()), ":players": &types.AttributeValueMemberSS{Value: chunk},
 			},
 		})
 		if err != nil {
-			return fmt.Errorf("noting the outdated rows %q: %w", dynamo.Text(key, schema.SK), err)
+			return fmt.Errorf("storing the note %q of outdated rows: %w", dynamo.Text(key, schema.SK), err)
 		}
 		sequence += "+" // of the next note
 	}
@@ -74,9 +72,9 @@ const (
 	rowsPerSec  = 500
 )
 
-// moveRows moves the rows of notes, oldest first, and calls end with the outcome of each note. If the index throttles a
-// board's moves, this note and the board's other notes stay for the next run. So do the notes beyond maxRowNotes. moved is
-// the number of rows, later the number of notes that stay.
+// moveRows moves the rows of notes, in their order, and calls end with the outcome of each note that it handled. Notes
+// beyond maxRowNotes stay for the next run. So do a board period's notes if the index throttles its moves. moved is the
+// number of rows, later the number of notes that stay.
 func (f *recheckTask) moveRows(ctx context.Context, notes []dueNote, end func(*dueNote, error)) (moved, later int) {
 	throttled := map[parts.Period]bool{}
 	ended := 0

@@ -25,8 +25,8 @@ type storedTop struct {
 	damaged  dynamo.Item // the item, if it can't be read
 }
 
-// parseTop returns the top in an item. Without an item it returns the whole top of a new period.
-// Earlier records may have been lost, so such a top is rechecked.
+// parseTop returns the top in an item, or an error if the item is damaged. Without an item it returns the whole top of a
+// new period.
 func parseTop(item dynamo.Item) (s storedTop, err error) {
 	if len(item) == 0 {
 		return storedTop{Top: parts.NewTop()}, nil
@@ -44,8 +44,8 @@ func parseTop(item dynamo.Item) (s storedTop, err error) {
 	return s, err
 }
 
-// loadTop reads a top with a strongly consistent read: only the top as it is after the record was written
-// shows whether the record changes it. A read costs a twentieth of a write.
+// loadTop reads a top with a strongly consistent read: only a top that is read after a record was written shows whether the
+// record changes it.
 func (f *topFolder) loadTop(ctx context.Context, s *boardChanges) (storedTop, error) {
 	item, err := dynamo.Get(ctx, f.client, f.table, s.PK(), schema.TopSK)
 	if err != nil {
@@ -54,8 +54,8 @@ func (f *topFolder) loadTop(ctx context.Context, s *boardChanges) (storedTop, er
 	return f.topOf(s, item), nil
 }
 
-// topOf returns the top in an item. It returns an empty one for a damaged item, so that the fold
-// rebuilds the top from the index and replaces the item.
+// topOf returns the top in an item. For a damaged item it returns a top that covers nothing, so that the fold rebuilds the
+// top from the index.
 func (f *topFolder) topOf(s *boardChanges, item dynamo.Item) storedTop {
 	top, err := parseTop(item)
 	if err == nil {
@@ -65,8 +65,8 @@ func (f *topFolder) topOf(s *boardChanges, item dynamo.Item) storedTop {
 	return storedTop{Top: parts.UnknownTop(), version: max(0, top.version), lifetime: top.lifetime, damaged: item}
 }
 
-// nextTop returns the top that replaces s, with the next version. Its first version is the clock's microsecond: if a top
-// was deleted and created again, its version differs from those that containers have cached.
+// nextTop returns the top that replaces s, with the next version. The first version is the clock's time in microseconds. So
+// a top that is deleted and created again has a version that no container has cached.
 func (s storedTop) nextTop(top *parts.Top, l lifetime, now time.Time) storedTop {
 	next := storedTop{Top: top, version: s.version + 1, lifetime: s.lifetime.longer(l)}
 	if s.version == 0 {
@@ -75,12 +75,13 @@ func (s storedTop) nextTop(top *parts.Top, l lifetime, now time.Time) storedTop 
 	return next
 }
 
-// storeTop replaces a top by the result of change, and stores nothing if they are equal. mostLost bounds the failed
-// conditions. If the new top covers more places, storeTop notes a recheck twice: before the write, because the process may
-// die after it, and after the write, because another recheck may have deleted the first note.
+// storeTop replaces a top by the result of change, and sets *top to the stored top. If both tops are equal, it stores
+// nothing. It fails after more than mostLost failed conditions. If the new top covers more places, storeTop notes a recheck
+// twice: before the write, because the process may die after it, and after the write, because another recheck may have
+// deleted the first note.
 func (f *topFolder) storeTop(ctx context.Context, s *boardChanges, top *storedTop, change func(storedTop) (*parts.Top, error), mostLost int) (stored bool, err error) {
 	var next storedTop
-	wider, lost := false, 0
+	wider, lost := false, 0 // next covers more places than *top; number of failed conditions
 	err = dynamo.UpdateGuarded(ctx, f.client, mostLost+1, func() (*dynamodb.UpdateItemInput, error) {
 		changed, err := change(*top)
 		stored = err == nil && !changed.Same(top.Top)
@@ -107,8 +108,8 @@ func (f *topFolder) storeTop(ctx context.Context, s *boardChanges, top *storedTo
 	return stored, err
 }
 
-// awaitOthers waits a random time for other folds, and then reads the top again. After the first failed
-// condition it returns at once, with the top that DynamoDB returned.
+// awaitOthers waits a random time for other folds, longer after each failed condition, and reads the top again. After the
+// first failed condition it returns at once, with the top that DynamoDB returned.
 func (f *topFolder) awaitOthers(ctx context.Context, s *boardChanges, top storedTop, lost int) (storedTop, error) {
 	if lost == 1 {
 		return top, nil
@@ -121,8 +122,8 @@ func (f *topFolder) awaitOthers(ctx context.Context, s *boardChanges, top stored
 	return f.loadTop(ctx, s)
 }
 
-// updateTop returns the update that stores a top, on the condition that it is still as it was read. For a
-// damaged top the condition has all attributes, because its version may be anything.
+// updateTop returns the update that replaces the top was by next, on the condition that was is still stored. If was is
+// damaged, the condition compares all attributes, since the version may not have been raised.
 func (f *topFolder) updateTop(s *boardChanges, was, next storedTop) *dynamodb.UpdateItemInput {
 	attributes := []string{schema.Version, schema.TopVersion, schema.TopPlaces, schema.TopWhole, schema.AsOf}
 	update := "SET #v = :next_v, #version = :next_version, #places = :next_places, #whole = :next_whole, #as_of = :next_as_of"

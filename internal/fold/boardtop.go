@@ -45,20 +45,18 @@ type Boards interface {
 //   - R only grows by reading the index, and for a top that is rebuilt. An entry with an outdated row
 //     may be missed then; the record of the row's move offers it to the top.
 //
-// A fold doesn't read the top if the old and new places of all its records lie beyond the reach
-// that its container cached at most 10 s ago, when all entries of the top were sure. Let c be the
-// time of the cached read. If R has not grown since c, no place of the records is in R, and no held
-// player has one: a fold that read the top would ignore them, too. The old place matters as much as
-// the new one: another container may have let the player in since c, by a read of the entry. If R
-// has grown since c, it was noted at a time g > c. The records were written before c + 10 s, and the
-// note is not cleared by a recheck that began before g plus the recheck age. A fold that died with
-// unsure entries is finished all the same when its records are redelivered: if their places are
-// beyond R now, R shrank after its store, so the read at c came later and found the entries sure.
+// A fold doesn't read the top if the old and new places of all its records lie beyond the reach that its container cached
+// at most 10 s ago, when all entries of the top were sure. Let c be the time of the cached read. If R has not grown since
+// c, no place of the records is in R, and no held player has one: a fold that read the top would ignore them, too. The
+// old place matters as much as the new one: another container may have let the player in since c, by a read of the entry.
+// If R has grown since c, it was noted at a time g > c. The records were written before c + 10 s, and the note is not
+// cleared by a recheck that began before g plus the recheck age. A fold that died with unsure entries is finished all the
+// same when its records are redelivered: if their places are beyond R now, R shrank after its store, so the read at c
+// came later and found the entries sure.
 //
-// If one of these conditions fails, the board's period is noted, and a scheduled task
-// rechecks the top after the recheck age at the earliest. A recheck reads the entries of all
-// players in the top and of the first in the index. So it repairs everything that was written
-// long enough before it for the index to have it:
+// If one of these conditions fails, the board's period is noted, and a scheduled task rechecks the top after the recheck
+// age at the earliest. A recheck reads the entries of all players in the top and of the first in the index. So it repairs
+// everything that was written long enough before it for the index to have it:
 //
 //   - R has grown. The index lags: a player whose newest write was before R grew and is not
 //     in the index yet is missing from the new range, and no record in the stream shows it.
@@ -71,30 +69,28 @@ type Boards interface {
 //   - A record can't be folded, or Lambda gave it up.
 //   - The top is too small because the index still shows players who left.
 //
-// A recheck only fills R as it is. It needs no further recheck, unless R has to grow again or
-// the index doesn't reach its end. Like a fold, it is done when all that it stored is sure;
-// otherwise the note stays.
+// A recheck only fills R as it is. It needs no further recheck, unless R has to grow again or the index doesn't reach its
+// end. Like a fold, it is done when all that it stored is sure; otherwise the note stays.
 //
 // At rest all records are folded and the task has cleared the notes. Then a top has all
 // players in R as they are, and R is at least as large as readers want. Before, it lacks what
 // is not folded yet, and what is noted: for the recheck age and the task's interval.
 //
-// A process may be slow, or die, between the note and the store. Then a recheck may come
-// first and clear the note. It has read the entries that the fold had, or newer ones, so it
-// has stored the change that made the top too small, and the fold's store fails its
-// condition. Two cases remain: a board whose size was raised when the fold read it and
-// lowered at the recheck, and a top that is lost while the index is empty. The second note is
-// for these; a process that dies just before it leaves the top as it is.
+// A process may be slow, or die, between the note and the store. Then a recheck may come first and clear the note. It has
+// read the entries that the fold had, or newer ones, so it has stored the change that made the top too small, and the
+// fold's store fails its condition. Two cases remain: a board whose size was raised when the fold read it and lowered at
+// the recheck, and a top that is lost while the index is empty. The second note is for these; a process that dies just
+// before it leaves the top as it is.
 type topFolder struct {
-	client  Client
-	table   string
-	boards  Boards
-	recheck time.Duration
-	hold    func(size int) int // returns how many entries a top holds for readers that want size
-	lost    int                // stores of one fold that may fail their condition
-	now     func() time.Time
-	log     *slog.Logger
-	cache   dynamo.Cache[cachedTop]
+	client   Client
+	table    string
+	boards   Boards
+	recheck  time.Duration
+	capacity func(size int) int // returns how many entries a top holds for readers that want size
+	lost     int                // stores of one fold that may fail their condition
+	now      func() time.Time
+	log      *slog.Logger
+	cache    dynamo.Cache[cachedTop]
 }
 
 // maxTops bounds the tops that a container caches.
@@ -102,7 +98,7 @@ const maxTops = 1000
 
 func newTopFolder(client Client, settings Settings, boards Boards, now func() time.Time, log *slog.Logger) *topFolder {
 	return &topFolder{
-		client: client, table: settings.RollupsTable, boards: boards, recheck: settings.BoardRecheck, hold: parts.TopSize, lost: maxTopLost, now: now, log: log,
+		client: client, table: settings.RollupsTable, boards: boards, recheck: settings.BoardRecheck, capacity: parts.TopSize, lost: maxTopLost, now: now, log: log,
 		cache: dynamo.NewCache[cachedTop](maxTops),
 	}
 }
@@ -120,7 +116,8 @@ func (f *topFolder) fold(ctx context.Context, changes *boardChanges) error {
 	if f.allBeyondReach(changes) {
 		return nil
 	}
-	s := changes.clone()
+	copied := *changes // storeAndRefold changes its lifetime and its damaged entries
+	s := &copied
 	limited, cancel := context.WithTimeout(ctx, maxTopTime)
 	defer cancel()
 	err := f.storeAndRefold(limited, s, f.foldEntries, f.lost)
@@ -164,7 +161,7 @@ func (f *topFolder) storeAndRefold(ctx context.Context, s *boardChanges, step to
 	return fmt.Errorf("after %d rounds: %w", maxTopRounds, dynamo.ErrOutrun)
 }
 
-// boardSize returns a board's size, or the default size if its settings can't be read.
+// boardSize returns a board's size. If its settings are damaged, it logs this and returns the default size.
 func (f *topFolder) boardSize(ctx context.Context, name string) (int, error) {
 	settings, err := f.boards.Settings(ctx, name, f.now())
 	if err != nil && !isTemporary(ctx, err) {
@@ -174,17 +171,17 @@ func (f *topFolder) boardSize(ctx context.Context, name string) (int, error) {
 	return settings.Size, err
 }
 
-// foldEntries returns the top with the changes of the entries.
+// foldEntries is the topStep that folds the changes of entries into a top.
 func (f *topFolder) foldEntries(ctx context.Context, s *boardChanges, top storedTop, size int) (*parts.Top, error) {
 	next := top.Clone()
 	if known, ok := f.cache.Get(s.PK()); ok && known.version == top.version {
 		next.MarkSure()
 	}
-	asked := s.foldRecords(next)
-	if err := f.readPlayers(ctx, s, next, append(asked, next.UnsurePlayers()...)); err != nil {
+	unread := s.foldRecords(next)
+	if err := f.readPlayers(ctx, s, next, append(unread, next.UnsurePlayers()...)); err != nil {
 		return nil, err
 	}
-	next.Trim(f.hold(size))
+	next.Trim(f.capacity(size))
 	if next.IsShort(size) {
 		if err := f.widen(ctx, s, next, size); err != nil {
 			return nil, err
@@ -194,16 +191,16 @@ func (f *topFolder) foldEntries(ctx context.Context, s *boardChanges, top stored
 }
 
 // foldRecords folds the latest state of each player into a top. It returns the players whose entries must be read.
-func (s *boardChanges) foldRecords(top *parts.Top) (asked []string) {
+func (s *boardChanges) foldRecords(top *parts.Top) (unread []string) {
 	for _, state := range s.newestStates() {
 		if top.FoldRecord(state) {
-			asked = append(asked, state.Player)
+			unread = append(unread, state.Player)
 		}
 	}
-	return asked
+	return unread
 }
 
-// readPlayers reads players' entries into a top. A damaged entry gets no place.
+// readPlayers reads the entries of players, and folds them into a top. A damaged entry gets no place.
 func (f *topFolder) readPlayers(ctx context.Context, s *boardChanges, top *parts.Top, players []string) error {
 	slices.Sort(players)
 	players = slices.Compact(players)
@@ -227,12 +224,12 @@ func (f *topFolder) readPlayers(ctx context.Context, s *boardChanges, top *parts
 	return nil
 }
 
-// isTemporary reports whether an error of reading a board may pass, unlike that of a damaged item.
+// isTemporary reports whether another read of a board may succeed. It may not if the error is of a damaged item.
 func isTemporary(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, shard.ErrThrottled) || errors.Is(err, shard.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// unreadableErr wraps an error that would recur with the same records in parts.ErrUnreadable.
+// unreadableErr wraps an error that is not temporary in parts.ErrUnreadable.
 func (f *topFolder) unreadableErr(ctx context.Context, err error) error {
 	if isTemporary(ctx, err) {
 		return err

@@ -47,8 +47,8 @@ type compactor struct {
 	log       *slog.Logger
 	now       func() time.Time
 
-	rest       time.Duration // since a fragment's last fold before it is merged
-	budget     time.Duration // of a run, as are three quarters of its context's remaining time
+	rest       time.Duration // a fragment is merged when its last fold is older
+	budget     time.Duration // most time of a run, which also ends after three quarters of its context's time
 	readUnits  int           // RCU/s of the scan: it shares partitions of 3,000 RCU/s with folds' and readers' summaries
 	writeUnits int           // WCU/s of merging: all fragments of an entity's month share one partition key with the folds
 	pageItems  int32         // in a page of the scan
@@ -73,26 +73,26 @@ type compactAnswer struct {
 	Done       bool `json:"done"`             // the round is complete: the next runs have nothing to do until a new one
 }
 
-// run continues a round, or starts one if the last began a day ago or more. It logs a summary that
-// can't be compacted, and leaves it for the next round. It returns an error if the scan failed: the
-// next run continues from there.
+// run continues a round, or starts one if the last round began a day ago or more. It logs a summary that can't be
+// compacted, and leaves it for the next round. If the scan fails, it returns an error, and the next run continues the
+// scan.
 func (c *compactor) run(ctx context.Context) (answer compactAnswer, err error) {
 	begun := time.Now() // the budget is real time
-	at, err := c.load(ctx)
+	start, err := c.load(ctx)
 	if err != nil {
 		return answer, err
 	}
 	now := c.now()
-	if at.Done && at.age(now) < roundEvery {
+	if start.Done && start.age(now) < roundEvery {
 		return compactAnswer{Done: true}, nil
 	}
-	if at.Done {
-		at = cursor{Round: now}
+	if start.Done {
+		start = cursor{Round: now}
 	}
-	r := &compaction{compactor: c, now: now, end: c.deadline(ctx, begun), cursor: at}
+	r := &compaction{compactor: c, now: now, end: c.deadline(ctx, begun), cursor: start}
 	err = r.scanPages(ctx)
 	r.answer.Done = r.cursor.Done
-	if r.cursor == at {
+	if r.cursor == start {
 		return r.answer, err
 	}
 	return r.answer, errors.Join(err, c.save(ctx, r.cursor))

@@ -48,12 +48,12 @@ func (c cursor) startKey() item {
 	return dynamo.Key(c.FromPK, c.FromSK)
 }
 
-// load returns the cursor. If the cursor is absent or can't be read, load starts a round: repeating work is
+// load returns the stored cursor. If it is absent or can't be read, load returns a cursor that starts a new round, which is
 // harmless.
 func (c *compactor) load(ctx context.Context) (cursor, error) {
 	it, err := dynamo.Get(ctx, c.client, c.table, schema.CompactionPK, schema.SoleSK)
 	if err != nil {
-		return cursor{}, fmt.Errorf("compact: reading the cursor: %w", err)
+		return cursor{}, fmt.Errorf("reading the compaction's cursor: %w", err)
 	}
 	var stored storedCursor
 	if err := record.Read(it, &stored); err != nil || stored.Version != version {
@@ -65,13 +65,14 @@ func (c *compactor) load(ctx context.Context) (cursor, error) {
 // saveTime bounds the save of the cursor after the end of a run.
 const saveTime = 2 * time.Second
 
-func (c *compactor) save(ctx context.Context, at cursor) error {
-	stored := storedCursor{record.Key{PK: schema.CompactionPK, SK: schema.SoleSK}, version, at}
+// save stores the cursor, even if ctx has ended.
+func (c *compactor) save(ctx context.Context, position cursor) error {
+	stored := storedCursor{record.Key{PK: schema.CompactionPK, SK: schema.SoleSK}, version, position}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
 	defer cancel()
 	_, err := c.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &c.table, Item: record.Item(stored)})
 	if err != nil {
-		return fmt.Errorf("compact: saving the cursor: %w", err)
+		return fmt.Errorf("storing the compaction's cursor: %w", err)
 	}
 	return nil
 }

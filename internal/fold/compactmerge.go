@@ -37,7 +37,7 @@ func (p histogram) merge(ctx context.Context, r *compaction) error {
 }
 
 // mergeableOf returns a fragment's summary and stream shard; ok is false for other items.
-func mergeableOf(pk, sk string) (of mergeable, streamShard string, ok bool) {
+func mergeableOf(pk, sk string) (summary mergeable, streamShard string, ok bool) {
 	k, _, _ := schema.CutKind(pk)
 	if parse := fragmented[schema.TraitsOf(k).Summary]; parse != nil {
 		return parse(pk, sk)
@@ -46,7 +46,7 @@ func mergeableOf(pk, sk string) (of mergeable, streamShard string, ok bool) {
 }
 
 // fragmented has the parsers of keys of summaries that have a fragment for each stream shard.
-var fragmented = map[schema.Summary]func(pk, sk string) (of mergeable, streamShard string, ok bool){
+var fragmented = map[schema.Summary]func(pk, sk string) (summary mergeable, streamShard string, ok bool){
 	schema.PartialSummary: nil, // has no fragments
 	schema.RollupSummary: func(pk, sk string) (mergeable, string, bool) {
 		b, streamShard, ok := parts.BucketOf(pk, sk)
@@ -58,10 +58,11 @@ var fragmented = map[schema.Summary]func(pk, sk string) (of mergeable, streamSha
 	},
 }
 
-// merge merges a summary's fragments in successive transactions, and increments count if it merged any. After a
-// concurrent fold the next round merges the rest; at the end of the run, the next run. Damaged fragments stay.
-func merge[V any](ctx context.Context, r *compaction, store *parts.Store[V], of mergeable, count *int, expires func([]parts.Part[V]) int64) error {
-	key := of.Key()
+// merge merges a summary's resting fragments in successive transactions, and increments mergedSummaries if it merged
+// any. expires returns the expiry of the merged fragment. If a fold or the end of the run interrupts the merge, a later
+// run merges the rest. merge leaves damaged fragments as they are, and returns an error that names them.
+func merge[V any](ctx context.Context, r *compaction, store *parts.Store[V], summary mergeable, mergedSummaries *int, expires func([]parts.Part[V]) int64) error {
+	key := summary.Key()
 	read, err := store.Read(ctx, key)
 	if err != nil {
 		return err
@@ -85,7 +86,7 @@ func merge[V any](ctx context.Context, r *compaction, store *parts.Store[V], of 
 		read = left
 		r.answer.Merged += done.Emptied
 		if first {
-			*count++
+			*mergedSummaries++
 		}
 		if !r.paceWrites(ctx, done.WriteUnits) {
 			r.outOfTime = true
@@ -94,10 +95,10 @@ func merge[V any](ctx context.Context, r *compaction, store *parts.Store[V], of 
 	}
 }
 
-// rests reports whether the last fold was long enough ago.
+// rests reports whether the last fold of a fragment was long enough ago to merge it.
 func (r *compaction) rests(asOf time.Time) bool { return r.now.Sub(asOf) > r.rest }
 
-// paceWrites waits until write units fit the rate; it returns false if the run ends before that.
+// paceWrites waits until consumed write units fit the rate. It returns false, without waiting, if the run ends before that.
 func (r *compaction) paceWrites(ctx context.Context, units float64) bool {
 	d := time.Duration(units / float64(r.writeUnits) * float64(time.Second))
 	return time.Now().Add(d).Before(r.end) && dynamo.WaitFor(ctx, d) == nil

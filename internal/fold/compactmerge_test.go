@@ -95,7 +95,7 @@ func TestFaults(t *testing.T) {
 	r.fragment(t, one, "c", 1, r.ago(59*day))
 	r.want(t, compactAnswer{Failed: 1, Done: true})
 	r.on.get = func(string, string) error { return errOutOfOrder }
-	if _, err := r.run(t.Context()); err == nil || !strings.Contains(err.Error(), "reading the cursor") {
+	if _, err := r.run(t.Context()); err == nil || !strings.Contains(err.Error(), "reading the compaction's cursor") {
 		t.Errorf("a failed read of the cursor: %v", err)
 	}
 }

@@ -24,7 +24,8 @@ type compaction struct {
 	answer    compactAnswer
 }
 
-// scanPages scans the table page by page until the end of the table or of the run. The next run repeats an unfinished page.
+// scanPages compacts the summaries of each page of the table, until the end of the table or of the run. The next run
+// repeats an unfinished page.
 func (r *compaction) scanPages(ctx context.Context) error {
 	in := &dynamodb.ScanInput{
 		TableName: &r.table, Limit: &r.pageItems, ExclusiveStartKey: r.cursor.startKey(),
@@ -34,20 +35,20 @@ func (r *compaction) scanPages(ctx context.Context) error {
 	started := time.Now()
 	for page, err := range dynamo.ScanPages(ctx, r.client, in) {
 		if err != nil {
-			return fmt.Errorf("compact: scanning the table: %w", err)
+			return fmt.Errorf("scanning the rollups table for the compaction: %w", err)
 		}
-		last := len(page.LastEvaluatedKey) == 0
-		r.compactPage(ctx, page.Items, last)
+		isLast := len(page.LastEvaluatedKey) == 0
+		r.compactPage(ctx, page.Items, isLast)
 		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("compact: the run ended in the middle of a page, which the next run repeats: %w", context.Cause(ctx))
+			return fmt.Errorf("the compaction ran out of time in the middle of a page, which the next run repeats: %w", context.Cause(ctx))
 		}
 		if r.outOfTime {
 			return nil
 		}
 		r.cursor.FromPK, r.cursor.FromSK = dynamo.Text(page.LastEvaluatedKey, schema.PK), dynamo.Text(page.LastEvaluatedKey, schema.SK)
-		r.cursor.Done = last
+		r.cursor.Done = isLast
 		next := started.Add(dynamo.CapacityTime(page.ConsumedCapacity, r.readUnits))
-		if last || !next.Before(r.end) || dynamo.WaitFor(ctx, time.Until(next)) != nil {
+		if isLast || !next.Before(r.end) || dynamo.WaitFor(ctx, time.Until(next)) != nil {
 			return nil
 		}
 		started = time.Now()
@@ -56,7 +57,7 @@ func (r *compaction) scanPages(ctx context.Context) error {
 }
 
 // compactPage merges the fragments of a page's summaries, and removes tombstones.
-func (r *compaction) compactPage(ctx context.Context, page []item, last bool) {
+func (r *compaction) compactPage(ctx context.Context, page []item, isLastPage bool) {
 	for _, it := range page {
 		if pk := dynamo.Text(it, schema.PK); r.removable(pk, it) {
 			r.noteFailure(ctx, "removing tombstones of "+pk, r.removeTombstones(ctx, pk))
@@ -67,8 +68,8 @@ func (r *compaction) compactPage(ctx context.Context, page []item, last bool) {
 		if r.outOfTime {
 			return
 		}
-		isLast := i == len(found)-1 && !last
-		onOtherPages := i == 0 || isLast || len(s.summary.Key().Partitions) > 1
+		goesOn := i == len(found)-1 && !isLastPage
+		onOtherPages := i == 0 || goesOn || len(s.summary.Key().Partitions) > 1
 		if s.mayMerge(onOtherPages) {
 			r.noteFailure(ctx, "merging fragments of "+s.summary.Key().Target, s.summary.merge(ctx, r))
 		}

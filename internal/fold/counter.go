@@ -22,14 +22,14 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
-// State is the rev and value of a counter's write shard after one of its writes.
+// State is the state of a counter's write shard after a write.
 type State struct {
 	Rev     *big.Int
-	Value   string
-	Removed bool
+	Value   string // a number's digits
+	Removed bool   // the write removed the write shard
 }
 
-// NewState returns the state of a rev, which must be a whole number, and a value.
+// NewState returns the state with a rev and a value. It returns an error if the rev is not a whole number.
 func NewState(rev, value string) (s State, err error) {
 	n, whole := new(big.Int).SetString(rev, 10)
 	if !whole {
@@ -43,8 +43,8 @@ func (s State) Removal() State {
 	return State{Rev: new(big.Int).Add(s.Rev, big.NewInt(1)), Value: "0", Removed: true}
 }
 
-// counterChanges are the changes of one batch, by the key of the summary item.
-type counterChanges map[string]*target
+// counterChanges has the changes of one batch by the partition key of the partial.
+type counterChanges map[string]*partialChange
 
 // addRecord adds a record of a counter's write shard other than 0, and ignores all other records.
 func (c counterChanges) addRecord(r *ddbstream.Record) error {
@@ -66,11 +66,11 @@ func (c counterChanges) addRecord(r *ddbstream.Record) error {
 	return nil
 }
 
-// addState adds a state of a write shard, unless a newer one was added, and returns its target.
-func (c counterChanges) addState(counter string, writeShard int, s State) *target {
+// addState adds a state of a write shard, unless a newer one was added. It returns the change of the write shard's partial.
+func (c counterChanges) addState(counter string, writeShard int, s State) *partialChange {
 	pk := schema.SummaryKey(counter, writeShard)
 	if c[pk] == nil {
-		c[pk] = &target{pk: pk, sources: map[int]State{}}
+		c[pk] = &partialChange{pk: pk, sources: map[int]State{}}
 	}
 	t := c[pk]
 	if old, ok := t.sources[writeShard]; !ok || old.Rev.Cmp(s.Rev) < 0 {
@@ -83,7 +83,7 @@ func (c counterChanges) jobs(d *delivery) (jobs []job) {
 	for _, t := range c {
 		jobs = append(jobs, job{
 			target:    t.pk,
-			fold:      func(ctx context.Context) error { return d.folder.fold(ctx, t) },
+			fold:      func(ctx context.Context) error { return d.counters.fold(ctx, t) },
 			sequences: func() []string { return t.sequences },
 		})
 	}
@@ -104,8 +104,8 @@ func storedCounterTarget(pk, sk string) (schema.Target, bool) {
 	return t, err == nil && sk == schema.SoleSK
 }
 
-// stateOf returns the state in the new image. A removed write shard has the value 0 and the rev after
-// its last one. If it is created again, its rev starts at the clock's microseconds, which is higher.
+// stateOf returns the state of a write shard after a record. A removed write shard has the value 0 and the rev after its
+// last one. If it is created again, its first rev is higher: the clock's time in microseconds.
 func stateOf(r *ddbstream.Record) (State, error) {
 	image := r.New
 	if r.Name == ddbstream.Remove {
@@ -114,7 +114,7 @@ func stateOf(r *ddbstream.Record) (State, error) {
 	rev, hasRev := image.Number("rev")
 	value, hasValue := image.Number("value")
 	if !hasRev || !hasValue {
-		return State{}, errors.New("the item lacks rev or value")
+		return State{}, errors.New("its image lacks rev or value")
 	}
 	s, err := NewState(rev, value)
 	if err == nil && r.Name == ddbstream.Remove {
@@ -123,15 +123,15 @@ func stateOf(r *ddbstream.Record) (State, error) {
 	return s, err
 }
 
-// target is a summary item, and for each write shard the state with the highest rev, to fold into the item.
-type target struct {
-	pk        string
-	sources   map[int]State
-	sequences []string // of all its records: if the fold fails, Lambda redelivers from the first
+// partialChange has the newest states of a batch to fold into a partial of a counter's summary.
+type partialChange struct {
+	pk        string        // of the partial
+	sources   map[int]State // by write shard
+	sequences []string      // sequence numbers of the records, in stream order
 }
 
-// FoldStates folds states of a counter's write shards into its summary, as their stream records will. The
-// summary then has them or newer ones. The client needs UpdateItem only.
+// FoldStates folds states, by write shard, into a counter's summary. The summary then has these or newer states. The client
+// needs UpdateItem only.
 func FoldStates(ctx context.Context, client client.Updater, table, counter string, states map[int]State, now func() time.Time) error {
 	changes := counterChanges{}
 	for n, s := range states {
@@ -148,15 +148,15 @@ func FoldStates(ctx context.Context, client client.Updater, table, counter strin
 // maxRevBytes is the approximate bound on the memory for cached revs in a container.
 const maxRevBytes = 32 << 20
 
-// maxRounds bounds how often one fold starts over after another fold of the same write shards.
+// maxRounds bounds the attempts of one fold. Another fold of the same write shards makes an attempt fail.
 const maxRounds = 10
 
-// counterFolder folds states, and caches what it has folded, so that a redelivered batch writes nothing again.
+// counterFolder folds states. It caches the revs that it has folded, so that a redelivered batch writes nothing.
 type counterFolder struct {
 	client client.Updater
 	table  string
 	now    func() time.Time
-	folded dynamo.Cache[map[int]*big.Int] // by summary key: highest revs seen; the maps are never changed
+	folded dynamo.Cache[map[int]*big.Int] // by the partial's key: folded revs by write shard; the maps are never changed
 }
 
 func newCounterFolder(client client.Updater, table string, now func() time.Time) *counterFolder {
@@ -166,8 +166,8 @@ func newCounterFolder(client client.Updater, table string, now func() time.Time)
 	})}
 }
 
-// fold folds the states that this container has not cached as folded.
-func (f *counterFolder) fold(ctx context.Context, t *target) error {
+// fold folds the states that are newer than those in the cache.
+func (f *counterFolder) fold(ctx context.Context, t *partialChange) error {
 	known, _ := f.folded.Get(t.pk)
 	known, err := t.fold(ctx, f.client, f.table, f.now, known)
 	if err == nil {
@@ -176,10 +176,10 @@ func (f *counterFolder) fold(ctx context.Context, t *target) error {
 	return err
 }
 
-// fold folds the states in one update, and returns the revs that the summary has then. known has revs that the
-// summary has for certain. If the summary has a newer state of a write shard, the whole update fails its
-// condition, and fold repeats it without that write shard.
-func (t *target) fold(ctx context.Context, client client.Updater, table string, now func() time.Time, known map[int]*big.Int) (map[int]*big.Int, error) {
+// fold folds the states in one update, and returns the revs that the partial then has. known has revs that the partial has
+// already. If the partial has a newer state of a write shard, the update fails its condition, and fold makes another update
+// without that write shard.
+func (t *partialChange) fold(ctx context.Context, client client.Updater, table string, now func() time.Time, known map[int]*big.Int) (map[int]*big.Int, error) {
 	err := dynamo.UpdateGuarded(ctx, client, maxRounds, func() (*dynamodb.UpdateItemInput, error) {
 		maps.DeleteFunc(t.sources, func(n int, s State) bool { return known[n] != nil && known[n].Cmp(s.Rev) >= 0 })
 		if len(t.sources) == 0 {
@@ -201,9 +201,9 @@ func (t *target) fold(ctx context.Context, client client.Updater, table string, 
 	return folded, nil
 }
 
-// update returns an update whose condition covers only the write shards of t. So folds of other sources
-// into the same summary never fail each other's conditions.
-func (t *target) update(table string, now time.Time) *dynamodb.UpdateItemInput {
+// update returns the update that stores the states. Its condition has only the write shards of these states, so folds of
+// different write shards never fail each other's conditions.
+func (t *partialChange) update(table string, now time.Time) *dynamodb.UpdateItemInput {
 	sets := []string{"v = :v", schema.AsOf + " = :at"}
 	var conditions []string
 	values := map[string]types.AttributeValue{
@@ -229,7 +229,7 @@ func (t *target) update(table string, now time.Time) *dynamodb.UpdateItemInput {
 	}
 }
 
-// parseRevs returns the revs that a summary item has, by write shard.
+// parseRevs returns the revs in a partial, by write shard. It returns an ErrUnreadable if a rev is not a whole number.
 func parseRevs(item dynamo.Item) (map[int]*big.Int, error) {
 	known := map[int]*big.Int{}
 	for name := range item {

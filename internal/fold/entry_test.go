@@ -54,12 +54,12 @@ func TestEntryChanges(t *testing.T) {
 		{"MODIFY", late, two, "6.5 at 2000, rev 8; from 6 to 6.5; outdated true to false; until 5000"},
 		{"REMOVE", two, "", "gone, rev 8; from 6.5 to -; outdated false to false; until 5000"},
 		{"REMOVE", late, "", "gone, rev 8; from 6 to -; outdated true to false; until ever"},
-		{"INSERT", "", "", "lacks its score"},
-		{"MODIFY", "", one, "its old image: the entry lacks its score"},
-		{"INSERT", "", "at 1000, rev 7, row_rev 7", "lacks its score"},
-		{"INSERT", "", "score 5, rev 7, row_rev 7", "lacks its score"},
-		{"INSERT", "", "score 5, at 1000, row_rev 7", "lacks its score"},
-		{"INSERT", "", "score 5, at 1000, rev 7", "lacks its score"},
+		{"INSERT", "", "", "it lacks the number score"},
+		{"MODIFY", "", one, "its old image: it lacks the number score"},
+		{"INSERT", "", "at 1000, rev 7, row_rev 7", "it lacks the number score"},
+		{"INSERT", "", "score 5, rev 7, row_rev 7", "it lacks the number score"},
+		{"INSERT", "", "score 5, at 1000, row_rev 7", "it lacks the number score"},
+		{"INSERT", "", "score 5, at 1000, rev 7", "it lacks the number score"},
 		{"INSERT", "", "score 1e30, at 1000, rev 7, row_rev 7", "is not a number between"},
 		{"INSERT", "", "score 5, at -1, rev 7, row_rev 7", "its at is"},
 		{"INSERT", "", "score 5, at 0.5, rev 7, row_rev 7", "its at is"},
@@ -165,7 +165,7 @@ func TestChangesOfABatch(t *testing.T) {
 	s.setDamaged("c", errors.New("torn"))
 	s.setDamaged("c", nil)
 	err := s.damagedErr()
-	if some, ok := errors.AsType[*partialError](err); !ok || !slices.Equal(some.sequences, []string{"1", "3"}) || !permanent(err) || !strings.Contains(err.Error(), "torn") {
+	if some, ok := errors.AsType[*partialError](err); !ok || !slices.Equal(some.sequences, []string{"1", "3"}) || !isPermanent(err) || !strings.Contains(err.Error(), "torn") {
 		t.Errorf("a damaged: %+v", err)
 	}
 	r := recordOf(t, "REMOVE", "L#b#all#p", "b", "1", "score 5, at 1000, rev 7, row_rev 7", "")

@@ -13,32 +13,31 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
-// bucket is a stream shard's fragment of an event rollup, and the changes to fold into it, in
-// stream order.
-type bucket struct {
+// bucketChanges has the changes to fold into a stream shard's fragment of an event rollup, in stream order.
+type bucketChanges struct {
 	parts.Bucket
 	streamShard string
 	records     []parts.Record[parts.Rollup]
-	all         []string // the records' sequence numbers
+	all         []string // sequence numbers of the records, as the stream has them
 }
 
-func (b *bucket) sequences() []string { return b.all }
+func (b *bucketChanges) sequences() []string { return b.all }
 
-// buckets collects the events of one batch by target.
-type buckets struct {
+// changesByBucket collects the events of one batch by target.
+type changesByBucket struct {
 	rules       Rules
 	streamShard string
-	list        map[parts.Bucket]*bucket
+	list        map[parts.Bucket]*bucketChanges
 }
 
-func newBuckets(rules Rules, streamShard string) *buckets {
-	return &buckets{rules: rules, streamShard: streamShard, list: map[parts.Bucket]*bucket{}}
+func newChangesByBucket(rules Rules, streamShard string) *changesByBucket {
+	return &changesByBucket{rules: rules, streamShard: streamShard, list: map[parts.Bucket]*bucketChanges{}}
 }
 
-// addRecord adds a record of an event that is rolled up. It returns an error for a record that can't be
-// folded, or only in part: an event that became unreadable is subtracted. The rollup then never gets the record from the stream, because later records raise its
-// sequence number.
-func (b *buckets) addRecord(r *ddbstream.Record) error {
+// addRecord adds a record of an event that is rolled up. It returns an error for a record that can't be folded, or only in
+// part: an event that became unreadable is subtracted. The rollup never gets such a record later, since its sequence number
+// then is higher.
+func (b *changesByBucket) addRecord(r *ddbstream.Record) error {
 	pk, _ := r.Keys.String(schema.PK)
 	sk, _ := r.Keys.String(schema.SK)
 	t, ok := b.rules.Target(pk, sk)
@@ -60,17 +59,17 @@ func (b *buckets) addRecord(r *ddbstream.Record) error {
 	return nil
 }
 
-func (b *buckets) addEvent(t schema.Target, sequence string, r parts.Record[parts.Rollup]) {
+func (b *changesByBucket) addEvent(t schema.Target, sequence string, r parts.Record[parts.Rollup]) {
 	key := parts.BucketFor(t)
 	if b.list[key] == nil {
-		b.list[key] = &bucket{Bucket: key, streamShard: b.streamShard}
+		b.list[key] = &bucketChanges{Bucket: key, streamShard: b.streamShard}
 	}
-	to := b.list[key]
-	to.all = append(to.all, sequence)
-	to.records = append(to.records, r)
+	changes := b.list[key]
+	changes.all = append(changes.all, sequence)
+	changes.records = append(changes.records, r)
 }
 
-func (b *buckets) jobs(d *delivery) (jobs []job) {
+func (b *changesByBucket) jobs(d *delivery) (jobs []job) {
 	for _, b := range b.list {
 		jobs = append(jobs, job{
 			target:    b.Key().Target,
@@ -84,10 +83,10 @@ func (b *buckets) jobs(d *delivery) (jobs []job) {
 // eventTarget returns the hour or day that an event is rolled up in. ok is false for an event whose
 // key has another day than its time, because no reader of events finds it.
 func eventTarget(r Rules, pk, sk string) (t schema.Target, ok bool) {
-	key, err := schema.ParseKey(pk)
-	at, _, noEvent := schema.ParseEventSortKey(sk)
-	rule, ruled := r.ruleOf(key.Base.Name)
-	if err != nil || noEvent != nil || !ruled || schema.EventBucket.Label(at) != key.Bucket {
+	key, pkErr := schema.ParseKey(pk)
+	at, _, skErr := schema.ParseEventSortKey(sk)
+	rule, hasRule := r.ruleOf(key.Base.Name)
+	if pkErr != nil || skErr != nil || !hasRule || schema.EventBucket.Label(at) != key.Bucket {
 		return t, false
 	}
 	return schema.Target{Base: key.Base, Bucket: rule.bucket(), Start: at.UTC().Truncate(rule.bucket().Width())}, true
@@ -98,12 +97,12 @@ func storedEventTarget(pk, sk string) (schema.Target, bool) {
 	return b.Target(), ok
 }
 
-// data is the attribute that has the caller's part of an event.
+// data is the attribute with the caller's data of an event.
 const data = "data"
 
-// changeOf returns the change that a record makes to a rollup, or nil for none. A deleted event is subtracted. An event that
-// was put with other data is subtracted and added. An event that was deleted by TTL stays counted. An event whose data can't
-// be read is not counted: if an event becomes unreadable, changeOf returns an error and the change that subtracts it.
+// changeOf returns the change that a record makes to a rollup, or nil for none. It subtracts a deleted event, unless TTL
+// deleted it. It subtracts and adds an event that was put again with other data. An event whose data can't be read is not
+// counted: if an event becomes unreadable, changeOf returns the change that subtracts it, and an error.
 func (r rule) changeOf(record *ddbstream.Record) (apply func(*parts.Rollup), err error) {
 	switch record.Name {
 	case ddbstream.Insert:
@@ -123,39 +122,39 @@ func (r rule) changeOf(record *ddbstream.Record) (apply func(*parts.Rollup), err
 		}
 		return func(p *parts.Rollup) { p.Subtract(numbers) }, nil
 	case ddbstream.Modify:
-		numbers, err := r.numbers(record.New)
 		before, beforeErr := r.numbers(record.Old)
+		after, afterErr := r.numbers(record.New)
 		switch {
 		case !record.Old.Present() || !record.New.Present():
-			return nil, cmp.Or(err, beforeErr)
-		case err != nil && beforeErr != nil:
-			return nil, err
-		case err != nil:
-			return func(p *parts.Rollup) { p.Subtract(before) }, err
+			return nil, cmp.Or(afterErr, beforeErr)
+		case beforeErr != nil && afterErr != nil:
+			return nil, afterErr
+		case afterErr != nil:
+			return func(p *parts.Rollup) { p.Subtract(before) }, afterErr
 		case beforeErr != nil:
-			return func(p *parts.Rollup) { p.Add(numbers) }, nil
-		case maps.Equal(before, numbers):
+			return func(p *parts.Rollup) { p.Add(after) }, nil
+		case maps.Equal(before, after):
 			return nil, nil
 		}
 		return func(p *parts.Rollup) {
 			p.Subtract(before)
-			p.Add(numbers)
+			p.Add(after)
 		}, nil
 	}
 	return nil, nil
 }
 
-// numbers returns the numbers of an event that the rule rolls up, by field.
+// numbers returns the numbers of an event that the rule rolls up, by field; nil for an event without data.
 func (r rule) numbers(image ddbstream.Image) (map[string]string, error) {
 	if !image.Present() {
-		return nil, errors.New("its record lacks an image")
+		return nil, errors.New("its record lacks an image: set the stream's view type to NEW_AND_OLD_IMAGES")
 	}
 	if !image.Has(data) {
 		return nil, nil
 	}
 	numbers, ok := image.Numbers(data)
 	if !ok {
-		return nil, fmt.Errorf("its %s is not a map", data)
+		return nil, fmt.Errorf("its attribute %s is not a map", data)
 	}
 	maps.DeleteFunc(numbers, func(field, _ string) bool { return !r.wants(field) })
 	return numbers, nil
@@ -174,18 +173,19 @@ func newEventFolder(client Client, settings Settings, now func() time.Time) *eve
 }
 
 // fold adds the records of a bucket that its fragment does not have yet.
-func (f *eventFolder) fold(ctx context.Context, b *bucket) error {
+func (f *eventFolder) fold(ctx context.Context, b *bucketChanges) error {
 	return f.Fold(ctx, b.Key(), b.streamShard, f.expiry(b.End()), b.records)
 }
 
-// expiry returns when a fragment expires: the retention after the bucket's end or this fold, whichever
-// is later, or zero for never. A record may be redelivered for a day, and must find the fragment.
-func (f *eventFolder) expiry(end time.Time) time.Time {
+// expiry returns when a fragment expires; the zero time is never. It is the retention after the later of the bucket's end
+// and this fold, because a record may be redelivered for a day after its fold, and must find the fragment.
+func (f *eventFolder) expiry(bucketEnd time.Time) time.Time {
 	if f.retention == 0 {
 		return time.Time{}
 	}
-	if now := f.now(); now.After(end) {
-		end = now
+	last := bucketEnd
+	if now := f.now(); now.After(last) {
+		last = now
 	}
-	return end.Add(f.retention)
+	return last.Add(f.retention)
 }

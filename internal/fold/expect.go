@@ -9,27 +9,27 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// Bucket returns the width of the rollups of an entity's events, an hour or a day. ok is false for an entity without a rule.
+// Bucket returns the width of the rollups of an entity's events, an hour or a day. ok is false for an entity without a
+// rule.
 func (r Rules) Bucket(entity string) (width shard.Bucket, ok bool) {
 	rule, ok := r.ruleOf(entity)
 	return rule.bucket(), ok
 }
 
-// Numbers returns the numbers of a stored event that are rolled up, by field, for
-// parts.Rollup.Add. The item needs only the event's data attribute, if the event has data. Numbers
-// returns an error if the event can't be folded or the entity has no rule.
+// Numbers returns the numbers of a stored event that are rolled up, by field; nil for an event without data. Of the item it
+// needs only the attribute data. It returns an error if the event can't be folded, or the entity has no rule.
 func (r Rules) Numbers(entity string, item map[string]types.AttributeValue) (map[string]string, error) {
 	rule, ok := r.ruleOf(entity)
 	if !ok {
 		return nil, fmt.Errorf("no rule rolls up the events of %q: add a rule for them", entity)
 	}
-	value, has := item[data]
-	if !has {
+	value, hasData := item[data]
+	if !hasData {
 		return nil, nil
 	}
 	members, ok := value.(*types.AttributeValueMemberM)
 	if !ok {
-		return nil, fmt.Errorf("its %s is not a map", data)
+		return nil, fmt.Errorf("its attribute %s is not a map", data)
 	}
 	numbers := map[string]string{}
 	for field, member := range members.Value {

@@ -89,7 +89,7 @@ func TestEventChanges(t *testing.T) {
 		{"MODIFY", "h", five, five, long, false, ""},
 		{"MODIFY", "h", five, six, "1", false, `E#h#2026-01-31T22: 5 events, t 1, u -7, ünï c#ödé"\ -3, -1 skipped`},
 		{"MODIFY", "d", text, six, "1", false, "E#d#2026-01-31: 6 events, t 6, 0 skipped"},
-		{"MODIFY", "d", five, text, "1", false, `E#d#2026-01-31: 4 events, t -5, 0 skipped; reading an event of "d": its data is not a map`},
+		{"MODIFY", "d", five, text, "1", false, `E#d#2026-01-31: 4 events, t -5, 0 skipped; reading an event of "d": its attribute data is not a map`},
 		{"REMOVE", "d", five, "", "1", false, "E#d#2026-01-31: 4 events, t -5, 0 skipped"},
 		{"REMOVE", "h", five, "", "1", true, ""},
 		{"REMOVE", "h", text, "", "1", false, ""},
@@ -98,7 +98,7 @@ func TestEventChanges(t *testing.T) {
 		batch, err := ddbstream.Decode(windowed("s", happening{kind: c.kind, entity: c.entity, id: "x", at: start, old: c.old, new: c.new, sequence: c.sequence}))
 		require.NoError(t, err)
 		batch.Records[0].Expired = c.expired
-		changes, got := newBuckets(rules, "s"), ""
+		changes, got := newChangesByBucket(rules, "s"), ""
 		err = changes.addRecord(&batch.Records[0])
 		for of, b := range changes.list {
 			p := parts.Rollup{Events: 5}.Clone()
@@ -118,7 +118,7 @@ func TestEventChanges(t *testing.T) {
 	}
 	r := recordOf(t, "INSERT", "E#h#2026-01-31#0", schema.EventSortKey(start, "x"), "1", "", "")
 	for _, r.Name = range []ddbstream.Name{ddbstream.Insert, ddbstream.Modify, ddbstream.Remove} {
-		if err := newBuckets(rules, "s").addRecord(r); err == nil || !strings.Contains(err.Error(), "lacks an image") {
+		if err := newChangesByBucket(rules, "s").addRecord(r); err == nil || !strings.Contains(err.Error(), "lacks an image") {
 			t.Errorf("%v without an image: %v", r.Name, err)
 		}
 	}
@@ -161,7 +161,7 @@ func TestPermanentErrors(t *testing.T) {
 		{parts.ErrUnreadable, true}, {fmt.Errorf("more: %w", parts.ErrUnreadable), true}, {errors.New("other"), false}, {shard.ErrThrottled, false},
 		{&smithy.GenericAPIError{Code: "ValidationException"}, true}, {&smithy.GenericAPIError{Code: "InternalServerError"}, false},
 	} {
-		if got := permanent(c.err); got != c.want {
+		if got := isPermanent(c.err); got != c.want {
 			t.Errorf("%v is permanent: %t", c.err, got)
 		}
 	}

@@ -25,7 +25,7 @@ const maxFolds = 16
 
 // Handler handles the batches of both tables' streams, and the aggregator's scheduled tasks.
 type Handler struct {
-	folder    *counterFolder
+	counters  *counterFolder
 	events    *eventFolder
 	tops      *topFolder
 	rechecks  *recheckTask
@@ -49,7 +49,7 @@ func New(settings Settings, client Client, log *slog.Logger) (*Handler, error) {
 	tops := newTopFolder(client, settings, rankings, time.Now, log)
 	return &Handler{
 		compactor: newCompactor(client, settings, log, time.Now),
-		folder:    newCounterFolder(client, settings.RollupsTable, time.Now),
+		counters:  newCounterFolder(client, settings.RollupsTable, time.Now),
 		events:    newEventFolder(client, settings, time.Now),
 		tops:      tops,
 		rechecks:  newRecheckTask(tops),
@@ -79,11 +79,11 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 }
 
 // Deliver folds a decoded batch as Invoke does, and returns the sequence numbers of the records that must be redelivered.
-func (h *Handler) Deliver(ctx context.Context, batch *ddbstream.Batch) (again []string) {
+func (h *Handler) Deliver(ctx context.Context, batch *ddbstream.Batch) (redeliver []string) {
 	d := &delivery{Handler: h, batch: batch, lost: map[string]*loss{}}
 	jobs := d.jobs()
-	each(jobs, func(j job) { d.addOutcome(j, j.fold(ctx)) })
-	each(slices.Sorted(maps.Keys(d.lost)), func(target string) { d.storeFailure(ctx, target) })
+	forEach(jobs, func(j job) { d.addOutcome(j, j.fold(ctx)) })
+	forEach(slices.Sorted(maps.Keys(d.lost)), func(target string) { d.storeFailure(ctx, target) })
 	d.acknowledge(ctx)
 	d.logOutcome()
 	return d.redeliver
@@ -107,15 +107,15 @@ func (h *Handler) Task(ctx context.Context, name string) ([]byte, error) {
 		h.log.InfoContext(ctx, "compaction task done", "answer", answer)
 		return json.Marshal(answer)
 	}
-	return nil, fmt.Errorf("fold: unknown task %.40q: want %s or %s", name, boardsTask, compactionTask)
+	return nil, fmt.Errorf("there is no task %.40q: set \"task\" in the schedule's payload to %q or %q", name, boardsTask, compactionTask)
 }
 
-// each calls do for each element of a list, up to maxFolds at a time.
-func each[T any](list []T, do func(T)) {
+// forEach calls do for forEach element of a list, up to maxFolds at a time.
+func forEach[T any](list []T, do func(T)) {
 	var group errgroup.Group
 	group.SetLimit(maxFolds)
-	for _, one := range list {
-		group.Go(func() error { do(one); return nil })
+	for _, element := range list {
+		group.Go(func() error { do(element); return nil })
 	}
 	_ = group.Wait() // do returns no error
 }
@@ -127,15 +127,15 @@ type delivery struct {
 
 	mu           sync.Mutex
 	redeliver    []string         // sequence numbers of the records that need redelivery
-	redeliverErr error            // the error of one record in redeliver
-	lost         map[string]*loss // by target
+	redeliverErr error            // the error of one of these records
+	lost         map[string]*loss // records that their targets will never get, by target
 }
 
-// job is the fold into one target of a batch.
+// job is the fold of a batch's records into one target.
 type job struct {
 	target    string
 	fold      func(context.Context) error
-	sequences func() []string // of all its records, in stream order
+	sequences func() []string // sequence numbers of the records, in stream order
 }
 
 // jobs returns the folds of a batch, and adds records that can't be folded to d.lost.
@@ -171,23 +171,24 @@ func addRecord(sets []changeSet, r *ddbstream.Record) error {
 	return nil
 }
 
-// addOutcome adds the outcome of a job to the delivery: records that need redelivery, or that a target will never get.
+// addOutcome adds the records of a failed job to the delivery: to those that the target will never get if the error is
+// permanent, and otherwise to those that need redelivery.
 func (d *delivery) addOutcome(j job, err error) {
 	switch {
 	case err == nil:
-	case permanent(err):
+	case isPermanent(err):
 		sequences := j.sequences()
 		if partial, ok := errors.AsType[*partialError](err); ok {
 			sequences = partial.sequences
 		}
 		d.addLoss(j.target, err, sequences...)
 	default:
-		d.retry(err, j.sequences()...)
+		d.requestRedelivery(err, j.sequences()...)
 	}
 }
 
-// retry requests the redelivery of records.
-func (d *delivery) retry(err error, sequences ...string) {
+// requestRedelivery requests the redelivery of records that were not folded because of an error.
+func (d *delivery) requestRedelivery(err error, sequences ...string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.redeliver, d.redeliverErr = append(d.redeliver, sequences...), err

@@ -119,7 +119,7 @@ func updateOf(sk string) func(in any) bool {
 // others.
 func TestFailuresAreReportedBySequenceNumber(t *testing.T) {
 	b, db := newBench(t, nil)
-	b.handler.folder.client = failing(db, errors.New("out of order"), "C#bad#0")
+	b.handler.counters.client = failing(db, errors.New("out of order"), "C#bad#0")
 	writes := []write{
 		{counter: "good", shard: 1, rev: 1, value: 1, seq: 0},
 		{counter: "bad", shard: 1, rev: 1, value: 1, seq: 1},
@@ -130,7 +130,7 @@ func TestFailuresAreReportedBySequenceNumber(t *testing.T) {
 	if len(failed) != 2 || !failed[fmt.Sprintf("%021d", 2)] || !failed[fmt.Sprintf("%021d", 4)] {
 		t.Fatalf("failed: %v, want records 2 and 4", failed)
 	}
-	b.handler.folder.client = db
+	b.handler.counters.client = db
 	b.deliver(t, writes[1:])
 	if good, bad := b.value(t, "good"), b.value(t, "bad"); good != "2" || bad != "2" {
 		t.Fatalf("after the redelivery: good %s, bad %s; want 2 and 2", good, bad)

@@ -22,8 +22,8 @@ type loss struct {
 	sequences []string // never empty
 }
 
-// permanent reports whether an error would recur with the same records.
-func permanent(err error) bool {
+// isPermanent reports whether an error would recur with the same records.
+func isPermanent(err error) bool {
 	// DynamoDB rejects a summary that exceeds the size of an item, and a number with more than 38 digits.
 	return errors.Is(err, parts.ErrUnreadable) || dynamo.IsRejected(err)
 }
@@ -37,7 +37,9 @@ func (d *delivery) targetOf(r *ddbstream.Record) (target string, ok bool) {
 	}
 	sk, _ := r.Keys.String(schema.SK)
 	t, ok := d.rules.Target(pk, sk)
-	if s, _ := summaryOf(t.Base.Type); !ok || s.expires && r.Expired {
+	s, _ := summaryOf(t.Base.Type)
+	expiredWithItem := s.expires && r.Expired
+	if !ok || expiredWithItem {
 		return "", false
 	}
 	return t.String(), true
@@ -69,13 +71,14 @@ func (d *delivery) storeFailure(ctx context.Context, target string) {
 		}
 	}
 	if err != nil {
-		d.retry(fmt.Errorf("noting that %q lacks records: %w", target, err), l.sequences...)
+		d.requestRedelivery(fmt.Errorf("storing that %q lacks records: %w", target, err), l.sequences...)
 	}
 }
 
 // maxReason bounds the reason in a failure, in characters.
 const maxReason = 300
 
+// failureUpdate returns the update that stores, or adds to, a target's failure.
 func (d *delivery) failureUpdate(target string, l *loss) *dynamodb.UpdateItemInput {
 	values := dynamo.Item{
 		":v": dynamo.Number(1), ":n": dynamo.Number(int64(len(l.sequences))), ":at": dynamo.Number(d.now().UnixMilli()),

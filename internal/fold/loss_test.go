@@ -70,7 +70,7 @@ func TestTargetThatTakesNoMore(t *testing.T) {
 	damaged["r1"] = dynamo.String("one")
 	enginetest.Put(t, db, b.handler.table, damaged)
 	tooLarge := &smithy.GenericAPIError{Code: "ValidationException", Message: "Item size to update has exceeded the maximum allowed size"}
-	b.handler.folder.client = failing(db, tooLarge, "C#full#0")
+	b.handler.counters.client = failing(db, tooLarge, "C#full#0")
 	failed := b.deliver(t, []write{
 		{counter: "damaged", shard: 1, rev: 1, value: 1, seq: 0}, {counter: "full", shard: 1, rev: 1, value: 1, seq: 1},
 		{counter: "full", shard: 1, rev: 2, value: 2, seq: 2}, {counter: "good", shard: 1, rev: 1, value: 7, seq: 3},

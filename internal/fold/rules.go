@@ -39,7 +39,7 @@ func (w *width) UnmarshalText(text []byte) error {
 	case 24 * time.Hour:
 		*w = width(shard.Day)
 	default:
-		return fmt.Errorf("%.20q is no width of a rollup: want 1h or 1d", text)
+		return fmt.Errorf("\"every\" is %.20q: want 1h or 1d", text)
 	}
 	return nil
 }
@@ -47,20 +47,20 @@ func (w *width) UnmarshalText(text []byte) error {
 // maxRules bounds the rules of ParseRules.
 const maxRules = 100
 
-// ParseRules reads a JSON list of rules:
+// ParseRules parses a JSON list of at most 100 rules:
 //
 //	[{"prefix":"sensor/","every":"1h","fields":["temperature"]},{"every":"1d"}]
 //
-// The rule with the longest matching prefix of an entity's name applies to its events. A
-// rule without a prefix matches all entities. Every is the bucket, 1h or 1d. Fields are the
-// top-level fields of an event's data whose numbers are rolled up; no fields mean all.
+// Of the rules whose prefix begins an entity's name, the one with the longest prefix applies. A rule without a prefix
+// matches all entities. "every" is the width of a rollup, 1h or 1d. "fields" has the top-level fields of an event's data
+// whose numbers are rolled up; without "fields" all are.
 func ParseRules(text string) (Rules, error) {
 	var list []rule
 	if err := json.Unmarshal([]byte(text), &list, json.RejectUnknownMembers(true)); err != nil {
 		return Rules{}, fmt.Errorf("rollup rules: %w", err)
 	}
 	if len(list) > maxRules {
-		return Rules{}, fmt.Errorf("rollup rules: there are %d, and at most %d are allowed", len(list), maxRules)
+		return Rules{}, fmt.Errorf("rollup rules: there are %d: want at most %d", len(list), maxRules)
 	}
 	seen := map[string]bool{}
 	for i, r := range list {
@@ -68,7 +68,7 @@ func ParseRules(text string) (Rules, error) {
 		case r.Every == "":
 			return Rules{}, fmt.Errorf("rollup rules: rule %d has no \"every\": want 1h or 1d", i)
 		case len(r.Fields) > parts.MaxMeasures:
-			return Rules{}, fmt.Errorf("rollup rules: rule %d has %d fields, and at most %d are allowed", i, len(r.Fields), parts.MaxMeasures)
+			return Rules{}, fmt.Errorf("rollup rules: rule %d has %d fields: want at most %d", i, len(r.Fields), parts.MaxMeasures)
 		case seen[r.Prefix]:
 			return Rules{}, fmt.Errorf("rollup rules: two rules have the prefix %q: keep one of them", r.Prefix)
 		}
@@ -86,11 +86,11 @@ func (r *Rules) UnmarshalText(text []byte) (err error) {
 
 // ruleOf returns the rule of an entity; ok is false if it has none.
 func (r Rules) ruleOf(entity string) (found rule, ok bool) {
-	at := slices.IndexFunc(r.list, func(r rule) bool { return strings.HasPrefix(entity, r.Prefix) })
-	if at < 0 {
+	i := slices.IndexFunc(r.list, func(r rule) bool { return strings.HasPrefix(entity, r.Prefix) })
+	if i < 0 {
 		return found, false
 	}
-	return r.list[at], true
+	return r.list[i], true
 }
 
 // Target returns the target that an item folds into. ok is false for items that are not folded,

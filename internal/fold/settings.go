@@ -8,23 +8,21 @@ import (
 
 // Settings are the function's environment variables.
 type Settings struct {
-	// RollupsTable names the table of the summaries. Boards are read from the other two.
+	// RollupsTable is the table of the summaries. The other two tables are read for boards.
 	ItemsTable    string `env:"HOTSHARD_ITEMS_TABLE,notEmpty"`
 	RollupsTable  string `env:"HOTSHARD_ROLLUPS_TABLE,notEmpty"`
 	ShardMapTable string `env:"HOTSHARD_SHARD_MAP_TABLE,notEmpty"`
 	// Rules define which events are rolled up, and how; see ParseRules. "[]" rolls up none.
 	Rules Rules `env:"HOTSHARD_ROLLUP_RULES" envDefault:"[{\"every\":\"1h\"}]"`
-	// RollupRetention is how long an event rollup is kept after the end of its bucket: 24h or more,
-	// or 0 for ever. Fragments that were folded into later stay longer, for their sequence numbers.
-	// Events have a retention of their own, which does not affect rollups.
+	// RollupRetention is how long an event rollup is kept after the end of its bucket, or its last fold if that is later:
+	// 24h or more, or 0 for ever. The retention of the events themselves does not affect rollups.
 	RollupRetention time.Duration `env:"HOTSHARD_ROLLUP_RETENTION" envDefault:"0"`
-	// BoardRecheck is not in the environment. 0 means the constant of this name.
+	// BoardRecheck is the recheck age, which is not in the environment. 0 means the constant BoardRecheck.
 	BoardRecheck time.Duration
 }
 
-// BoardRecheck is the time after which a board's top that was built from the index is rechecked.
-// The index is eventually consistent: two thirds of it must exceed its lag, which is normally below
-// a second.
+// BoardRecheck is the recheck age: how long after a board's top was built from the index it is rechecked. Two thirds of the
+// age must exceed the lag of the index, which is eventually consistent and normally lags less than a second.
 const BoardRecheck = 30 * time.Second
 
 // minRetention is how long a stream keeps its records. A rollup that expired sooner could be

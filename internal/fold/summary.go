@@ -9,18 +9,17 @@ import (
 
 // summary has the functions that fold one form of summary.
 type summary struct {
-	// targetOf returns the target that an item folds into; ok is false for other
-	// items.
+	// targetOf returns the target that an item folds into; ok is false for other items.
 	targetOf func(r Rules, pk, sk string) (t schema.Target, ok bool)
 	// storedTarget returns the target of a summary, or of a fragment, by its key in the rollups
 	// table. ok is false for other items.
 	storedTarget func(pk, sk string) (t schema.Target, ok bool)
 	// gather returns an empty changeSet for a delivery.
 	gather func(d *delivery) changeSet
-	// expires reports whether a summary expires with its items. Such a summary lacks nothing if the
-	// record of an expired item can't be folded.
+	// expires means that a summary expires with its items. So it lacks nothing if the record of an expired item can't be
+	// folded.
 	expires bool
-	// missed is called after a failure of a target was stored. It may be nil.
+	// missed is called after a failure was stored, with the target that lacks records. It may be nil.
 	missed func(ctx context.Context, d *delivery, t schema.Target) error
 }
 
@@ -31,7 +30,7 @@ var summaries = map[schema.Summary]summary{
 	},
 	schema.RollupSummary: {
 		targetOf: eventTarget, storedTarget: storedEventTarget,
-		gather: func(d *delivery) changeSet { return newBuckets(d.rules, d.batch.ShardID) },
+		gather: func(d *delivery) changeSet { return newChangesByBucket(d.rules, d.batch.ShardID) },
 	},
 	schema.RankingSummary: {
 		targetOf: boardTarget, storedTarget: storedBoardTarget,
@@ -39,7 +38,7 @@ var summaries = map[schema.Summary]summary{
 	},
 }
 
-// summaryOf returns how the summaries of a kind are folded; ok is false for a kind without any.
+// summaryOf returns how the summaries of a kind are folded; ok is false for a kind without summaries.
 func summaryOf(k schema.Kind) (s summary, ok bool) {
 	s, ok = summaries[schema.TraitsOf(k).Summary]
 	return s, ok

@@ -20,11 +20,11 @@ import (
 // shard up to its removal were written before that fold, and a stream keeps a record for a day. So
 // when gone is two days old, no record that a tombstone guards against can be redelivered.
 //
-// A write shard that exists may also have the value 0. So its item is read consistently. If it is
-// absent, its removal was folded last, or is still in the stream and then makes a new tombstone. It
-// may be created again after that read. If its record is folded before the update, the update's
-// condition fails because the rev has changed. If it is folded later, it is that of a new write shard.
-// Containers may have cached the rev of a deleted tombstone. They then skip only older revs.
+// A write shard that exists may also have the value 0. So its item is read consistently. If the item is absent, the write
+// shard's removal was folded last, or is still in the stream and then makes a new tombstone. The write shard may be created
+// again after the read. If the record of this is folded before the tombstone is removed, the removal's condition fails,
+// because the rev has changed. If the record is folded later, it adds the new write shard. Containers may have cached the
+// rev of a deleted tombstone. They then skip only older revs.
 
 // tombstones is a partial of a counter's summary that may have tombstones.
 type tombstones struct {
@@ -77,11 +77,11 @@ func (r *compaction) findTombstones(ctx context.Context, pk string, stored item)
 	}
 	t := &tombstones{Target: target, stored: stored}
 	for _, source := range schema.SourcesOf(stored) {
-		gone, err := r.isTombstone(ctx, t, source)
+		isTombstone, err := r.isTombstone(ctx, t, source)
 		if err != nil {
 			return nil, err
 		}
-		if gone {
+		if isTombstone {
 			t.dead = append(t.dead, source)
 		} else {
 			t.alive++
@@ -90,8 +90,8 @@ func (r *compaction) findTombstones(ctx context.Context, pk string, stored item)
 	return t, nil
 }
 
-// isTombstone reports whether a partial's source is a tombstone: its value is 0, and its write shard is absent from the items
-// table. Write shard 0 is never folded, and has no tombstone.
+// isTombstone reports whether a partial's source is a tombstone: its value is 0, and its write shard is absent from the
+// items table. Write shard 0 is never folded, and has no tombstone.
 func (r *compaction) isTombstone(ctx context.Context, t *tombstones, source int) (bool, error) {
 	rev, value := dynamo.Digits(t.stored, schema.RevAttr(source)), dynamo.Digits(t.stored, schema.ValueAttr(source))
 	if source == 0 || rev == "" || value != "0" || source/schema.SourcesPerPartial != t.Partial {
@@ -105,11 +105,11 @@ func (r *compaction) isTombstone(ctx context.Context, t *tombstones, source int)
 	return len(it) == 0, nil
 }
 
-// deleteTombstones removes the tombstones from a partial, and its gone attribute, if both are as they were
-// read. No other tombstone is left: the remaining write shards of value 0 exist.
+// deleteTombstones removes the tombstones and the attribute gone from a partial, if they are as they were read. No other
+// tombstone is left, since the remaining write shards of value 0 exist.
 //
-// A partial that has only tombstones is deleted. A fold may add any of its write shards at any
-// time, so the condition names all that it could have.
+// It deletes a partial that has only tombstones, on the condition that no fold has added any other write shard that the
+// partial may have.
 func (r *compaction) deleteTombstones(ctx context.Context, pk string, t *tombstones) error {
 	attributes := []string{schema.Gone}
 	for _, source := range t.dead {
@@ -137,7 +137,7 @@ func (r *compaction) deleteTombstones(ctx context.Context, pk string, t *tombsto
 		})
 	}
 	if err != nil {
-		return fmt.Errorf("removing tombstones: %w", err)
+		return fmt.Errorf("removing tombstones of the partial %q: %w", pk, err)
 	}
 	return nil
 }

@@ -94,8 +94,8 @@ func (v *variant) start() *container {
 	settings := Settings{ItemsTable: v.names.Items, RollupsTable: v.table, ShardMapTable: v.names.ShardMap, Rules: v.rules, BoardRecheck: recheck}
 	h, err := New(settings, client, slog.New(slog.DiscardHandler))
 	require.NoError(v.t, err)
-	h.now, h.folder, h.events, h.cells = v.now, newCounterFolder(client, v.table, v.now), newEventFolder(client, settings, v.now), newCellsFolder(client, settings, v.now)
-	h.tops.now, h.tops.hold = v.now, func(size int) int { return size + v.Spare }
+	h.now, h.counters, h.events, h.cells = v.now, newCounterFolder(client, v.table, v.now), newEventFolder(client, settings, v.now), newCellsFolder(client, settings, v.now)
+	h.tops.now, h.tops.capacity = v.now, func(size int) int { return size + v.Spare }
 	h.tops.boards = &lateIndex{Boards: h.tops.boards, variant: v}
 	h.compactor = newCompactor(client, Settings{RollupsTable: v.table, ItemsTable: v.names.Items}, h.log, v.now)
 	h.compactor.readUnits, h.compactor.writeUnits, h.compactor.pageItems, h.compactor.rest = 1e6, 1e6, 50, v.Rest

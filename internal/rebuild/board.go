@@ -27,8 +27,8 @@ func (b *rankings) check(ctx context.Context, target schema.Target) (Result, err
 	return result, err
 }
 
-// period is a board's period that is checked. Its players are read from the index, and their entries
-// from the table, because rows in the index may be outdated. Both reads may lag.
+// period is a board's period that is checked. Its players are read from the index, and their entries from the table,
+// because rows in the index may be outdated. Both reads may lag.
 //
 // The proof at proveOnce also holds for a lagging index:
 //   - A write before the markers was folded before the first reading. The second reading is after
@@ -132,8 +132,8 @@ func (p *period) noteTop(ctx context.Context) error {
 // maxPeriods bounds the days of one board that one check covers.
 const maxPeriods = 10_000
 
-// boardSpan is the age up to which past periods of a board are checked by default: the default retention of past
-// periods, and some days.
+// boardSpan is how far back the periods of a board are checked by default: the default retention of past periods, and some
+// days.
 const boardSpan = 38 * oneDay
 
 // targets returns a board's periods: all time, and the days, weeks and months that overlap a range. A zero To is

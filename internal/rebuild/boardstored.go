@@ -24,8 +24,8 @@ type storedSummaries struct {
 	rowsNoted     bool       // rows of the index are noted to be moved
 	topItem       item       // the top's item; empty if there is none
 	top           *parts.Top // nil if there is none, or it can't be read
-	unreadableTop error
-	expires       int64 // earliest expiry of the above, Unix seconds; 0 if none expires
+	unreadableTop error      // why the top can't be read
+	expires       int64      // earliest expiry of a fragment or the top, Unix seconds; 0 if none expires
 }
 
 // readStored reads the notes of rows, and then the histogram and the top.
@@ -52,7 +52,8 @@ func (p *period) readStored(ctx context.Context) (s *storedSummaries, err error)
 	if len(s.topItem) == 0 || dynamo.Expired(s.topItem, p.o.Now()) {
 		return s, nil
 	}
-	if s.top, s.unreadableTop = parts.StoredTop(s.topItem); s.unreadableTop == nil && dynamo.Digits(s.topItem, schema.TopVersion) == "" {
+	s.top, s.unreadableTop = parts.StoredTop(s.topItem)
+	if s.unreadableTop == nil && dynamo.Digits(s.topItem, schema.TopVersion) == "" {
 		s.top, s.unreadableTop = nil, errors.New("it has no version")
 	}
 	return s, nil
@@ -70,7 +71,7 @@ func (p *period) rowsNoted(ctx context.Context) (bool, error) {
 		if err != nil {
 			return false, fmt.Errorf("reading the notes of rows of %q: %w", p.PK(), err)
 		}
-		if of, _ := schema.ParseRowsNote(dynamo.Text(it, schema.SK)); of == p.PK() {
+		if boardPeriod, _ := schema.ParseRowsNote(dynamo.Text(it, schema.SK)); boardPeriod == p.PK() {
 			return true, nil
 		}
 	}
@@ -85,7 +86,7 @@ func sooner(x, y int64) int64 {
 	return min(x, y)
 }
 
-// placesToRead returns how many leading places must be read to judge the top.
+// placesToRead returns how many of the first places must be read to compare the top.
 func (s *storedSummaries) placesToRead() int {
 	if s.top == nil {
 		return 1

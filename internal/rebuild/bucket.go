@@ -32,13 +32,13 @@ func (e *events) check(ctx context.Context, target schema.Target) (Result, error
 	return result, err
 }
 
-// safety is the time before its expiry from which an item counts as deleted.
+// safety is how long before its expiry an item counts as deleted.
 const safety = 10 * time.Minute
 
 const oneDay = 24 * time.Hour
 
-// oldest returns the time before which events may have been deleted, or zero if events are kept for ever. Days that
-// end before that time are not checked.
+// oldest returns the time before which events may have been deleted; zero if events are kept for ever. Days that end before
+// this time are not checked.
 func (e *events) oldest() time.Time {
 	if e.o.EventRetention == 0 {
 		return time.Time{}
@@ -46,8 +46,8 @@ func (e *events) oldest() time.Time {
 	return e.o.Now().Add(safety - e.o.EventRetention)
 }
 
-// tooOld reports whether some events or the rollup of a bucket may be deleted already. The events
-// of a day begin to expire one retention after its end.
+// tooOld reports whether the rollup of a bucket, or some of its events, may be deleted already. The events of a day
+// begin to expire one retention after the day's end.
 func (e *events) tooOld(b parts.Bucket) bool {
 	endOfDay, rollupExpiry := b.Start.Truncate(oneDay).Add(oneDay), b.End().Add(e.o.RollupRetention)
 	rollupExpired := e.o.RollupRetention > 0 && !rollupExpiry.After(e.o.Now())
@@ -69,8 +69,8 @@ func (e *events) readFragments(ctx context.Context, b parts.Bucket) (read []part
 // maxBuckets bounds the buckets of one entity that one check covers.
 const maxBuckets = 100_000
 
-// targets returns the buckets of an entity in a range. A zero From is the oldest day that can be checked. A zero To is
-// the end of the current bucket.
+// targets returns the whole buckets of an entity in a range. A zero From is the oldest day that can be checked, and a
+// zero To is the end of the current bucket.
 func (e *events) targets(entity string, bounds Range) ([]schema.Target, error) {
 	width, ok := e.o.Rules.Bucket(entity)
 	if !ok {
@@ -104,14 +104,14 @@ type bucket struct {
 	items int64 // events at the last reading
 }
 
-// comparison is one reading of a rollup and then of its events. In this order, the rollup counts no unread event.
+// comparison is one reading of a rollup, and then of its events. In this order the rollup counts no event that is not read.
 type comparison struct {
 	fragments []parts.Part[parts.Rollup]
 	rollup    parts.Rollup
 	events    *storedEvents
 }
 
-// state returns how a rollup differs from its events.
+// state returns how a rollup differs from its events: Fewer, Copy or Wrong.
 func (c *comparison) state() State {
 	switch {
 	case c.events.sumWithCopies().Events < c.rollup.Events:
@@ -131,8 +131,8 @@ func (c *comparison) finding() Result {
 }
 
 const (
-	maxRounds = 6         // bounds the restarts of one target's check after changes
-	foldLag   = time.Hour // for how long after a bucket's end folds are expected
+	maxRounds = 6         // attempts to check one target, which may change during each of them
+	foldLag   = time.Hour // how long after a bucket's end folds are expected
 )
 
 // retryLimit returns Open for a bucket that is current, or ended less than foldLag ago.
@@ -174,8 +174,8 @@ func (b *bucket) prove(ctx context.Context, first *comparison) (parts.Proof, err
 	return b.prover.ProveEvents(ctx, b.Bucket, first.events.partitionKeys)
 }
 
-// unchanged reports whether the fragments and the events are unchanged. A fold must not have counted an event that was
-// written between the readings. And after a repair, all events before the markers count as folded.
+// unchanged reports whether two readings found the same fragments and the same events. Events must not change, since a
+// repair counts all events before the markers as folded.
 func (b *bucket) unchanged(first, second *comparison) bool {
 	return parts.Same(first.fragments, second.fragments) && first.events.sameAs(second.events)
 }
@@ -185,17 +185,21 @@ func (b *bucket) repair(ctx context.Context, second *comparison, floors map[stri
 	result := second.finding()
 	f := &result.Findings[0]
 	other, err := b.overlapping(ctx)
-	switch {
-	case err != nil:
+	if err != nil {
 		return Result{}, err
-	case other != "":
+	}
+	if other != "" {
 		f.State, f.Detail = Mixed, "there is also a rollup of "+other
 		return result, nil
-	case !b.o.Repair, f.State == Fewer && !b.o.Lower:
+	}
+	needsLower := f.State == Fewer
+	if !b.o.Repair || needsLower && !b.o.Lower {
 		return result, nil
 	}
 	if !equal(second.rollup, second.events.sumWithCopies()) {
-		_, err = b.rollups.Replace(ctx, b.Key(), second.fragments, second.events.repairedRollup(second.rollup), b.Expiry(second.fragments, b.o.RollupRetention, b.o.Now()), floors)
+		repaired := second.events.repairedRollup(second.rollup)
+		expires := b.Expiry(second.fragments, b.o.RollupRetention, b.o.Now())
+		_, err = b.rollups.Replace(ctx, b.Key(), second.fragments, repaired, expires, floors)
 	}
 	if err == nil {
 		f.Repaired, err = b.removeCopies(ctx, second.events)
@@ -203,9 +207,9 @@ func (b *bucket) repair(ctx context.Context, second *comparison, floors map[stri
 	return result, err
 }
 
-// overlapping returns the label of a rollup that overlaps the bucket and has the other width, hour or day; "" if there is
-// none. After a change of the rules, that rollup may count some of the bucket's events.
-func (b *bucket) overlapping(ctx context.Context) (string, error) {
+// overlapping returns the label of a rollup of the other width, hour or day, that overlaps the bucket; "" if there is
+// none. If the rules changed, that rollup may count some of the bucket's events.
+func (b *bucket) overlapping(ctx context.Context) (label string, err error) {
 	others := []parts.Bucket{{Entity: b.Entity, Width: shard.Day, Start: b.Start.Truncate(oneDay)}}
 	if b.Width == shard.Day {
 		others = nil

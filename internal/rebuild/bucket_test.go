@@ -84,7 +84,7 @@ func TestBucketsThatCannotBeCompared(t *testing.T) {
 		detail string
 		set    func(*rebuild.Options)
 	}{
-		{"unreadable", at, rebuild.Unreadable, `#id0": its data is not a map`, nil},
+		{"unreadable", at, rebuild.Unreadable, `#id0": its attribute data is not a map`, nil},
 		{"damaged", at, rebuild.Unreadable, `its "events" can't be read`, nil},
 		{"unsettled", at, rebuild.Unsettled, "2 of 2 stream markers did not come through the stream within 50ms", nil},
 		{"expired", at, rebuild.TooOld, "an event has expired", nil},

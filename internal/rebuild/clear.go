@@ -13,9 +13,9 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
-// clearIfEmpty deletes the summaries of a checked period without entries, and returns the result with what it did.
-// If there are entries, it only checks that each player in the top has an entry: the period may change too often for a
-// full check.
+// clearIfEmpty deletes the summaries of a checked period without entries, and adds a finding for this to the result. If
+// there are entries, it only checks that each player in the top has an entry: the period may change too often for a full
+// check.
 func (p *period) clearIfEmpty(ctx context.Context, checked Result) (Result, error) {
 	changing := checked.Open() || checked.only(Busy)
 	if !checked.Right() && !changing {

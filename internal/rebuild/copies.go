@@ -20,10 +20,10 @@ import (
 type extraCopy struct {
 	sk          string
 	at          time.Time // of the event
-	kept, other int       // write shards: of the copy that reads return, and of this one
+	kept, other int       // write shards: of the copy that reads return, and of this copy
 }
 
-// maxCopies bounds the copies that one reading keeps, and one repair removes.
+// maxCopies bounds the copies that one reading returns, and that one repair removes.
 const maxCopies = 10_000
 
 func (e *storedEvents) addExtra(c extraCopy) {
@@ -32,7 +32,7 @@ func (e *storedEvents) addExtra(c extraCopy) {
 	}
 }
 
-// describeExtra names the first event with several copies, and says how many others have some.
+// describeExtra returns a text that names the first event with several copies, and the number of other such events.
 func (e *storedEvents) describeExtra() string {
 	c := e.extra[0]
 	text := fmt.Sprintf("the event %q is on write shards %d and %d", c.sk, c.kept, c.other)
@@ -42,11 +42,11 @@ func (e *storedEvents) describeExtra() string {
 	return text
 }
 
-// copyGrace is the age of an event from which all processes agree on the shard count at its time.
+// copyGrace is the age at which an event's copies are removed: all processes then agree on the shard count at its time.
 const copyGrace = shardmap.LateMargin
 
-// removeCopies removes the copies that reads don't return, and reports whether none is left. The rollup counts all
-// copies, since each was folded: the aggregator subtracts a removed copy.
+// removeCopies removes the copies that reads don't return. all is false if some are left. The rollup counts all copies, and
+// the aggregator subtracts the removed copies.
 //
 // No removal deletes the last copy of an event:
 //   - A removal is a transaction that requires the copy which reads return. If that copy is gone by then, nothing is

@@ -13,8 +13,8 @@ import (
 // counters checks counters, write shard by write shard.
 type counters struct{ *tools }
 
-// check checks a counter on the write shards of the shard map, and on others that the summary has. With
-// Options.afterErase it checks all that can exist.
+// check checks the write shards of a counter that the shard map or the summary has. With Options.afterErase it checks
+// all that can exist.
 func (c *counters) check(ctx context.Context, target schema.Target) (Result, error) {
 	if c.o.afterErase {
 		return c.checkShards(ctx, target.Base.Name, shard.MaxShards)
@@ -26,12 +26,12 @@ func (c *counters) check(ctx context.Context, target schema.Target) (Result, err
 	return c.checkShards(ctx, target.Base.Name, entry.Most())
 }
 
-// targets returns the whole counter: it has no time.
+// targets returns the counter as the only target, whatever the range.
 func (c *counters) targets(name string, _ Range) ([]schema.Target, error) {
 	return []schema.Target{{Base: schema.BaseKey{Type: schema.Counter, Name: name}}}, nil
 }
 
-// checkShards checks a counter's write shards below shards, and others that the summary has. If a concurrent change
+// checkShards checks a counter's write shards 0 to shards-1, and others that the summary has. If a concurrent change
 // prevents a repair, it checks all of them again, and keeps the findings that were repaired.
 func (c *counters) checkShards(ctx context.Context, name string, shards int) (Result, error) {
 	var all Result
@@ -52,8 +52,8 @@ func (c *counters) checkShards(ctx context.Context, name string, shards int) (Re
 	return all.with(last), err
 }
 
-// compareSources returns what is wrong with the sources. With Options.Repair it repairs the summary. Without, it waits
-// for folds in flight; a repair folds the same states, each once by its rev.
+// compareSources returns what is wrong with the sources. With Options.Repair it repairs the summary. Otherwise it first
+// waits for folds in flight. A repair need not wait, since it folds the same states, each once by its rev.
 func (c *counters) compareSources(ctx context.Context, name string, sources []source) (result Result, err error) {
 	if !c.o.Repair {
 		if sources, err = c.awaitFolds(ctx, name, sources); err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// readSources reads the partials of a summary and then the write shards below shards, and others that the summary has.
+// readSources reads the partials of a counter's summary, and then its write shards: 0 to shards-1, and others that the
+// summary has. The sources are in the order of their numbers.
 func (c *counters) readSources(ctx context.Context, name string, shards int) ([]source, error) {
 	sources := make([]source, shards)
 	for n := range sources {
@@ -94,8 +95,8 @@ func (s *source) setItem(it item, pk string) {
 	}
 }
 
-// parseItem returns the rev and value of an item. If either can't be read, it returns nil and sets the fault, which names
-// place.
+// parseItem returns the rev and value of an item. If either can't be read, it returns nil, and sets the source's fault
+// to an error that begins with place.
 func (s *source) parseItem(it item, revName, valueName, place string) *state {
 	rev, err := wholeNumber(it, revName)
 	var value *big.Int

@@ -16,8 +16,8 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
-// repair folds the right states of the sources that can be repaired, and sets Repaired in their findings. It returns
-// parts.ErrMoved, after all repairs, if a write shard has changed since it was read.
+// repair folds the right states of the sources that can be repaired, and sets Repaired in their findings. If a write
+// shard has changed since it was read, it repairs the others and returns parts.ErrMoved.
 func (c *counters) repair(ctx context.Context, name string, sources []source, findings []Finding) error {
 	var moved error
 	states := map[int]fold.State{}
@@ -55,8 +55,8 @@ func (c *counters) repairedState(ctx context.Context, name string, shard source)
 	return nil, nil
 }
 
-// raiseRev raises the rev of a write shard above that of its summary, so that its state is folded, and later
-// writes too. It returns the new state, or parts.ErrMoved if the write shard has such a rev already, or is gone.
+// raiseRev raises the rev of a write shard above the summary's, so that its state and later writes are folded. It
+// returns the new state, or parts.ErrMoved if the write shard already has such a rev, or is removed.
 func (c *counters) raiseRev(ctx context.Context, name string, shard source) (*fold.State, error) {
 	pk, sk := schema.CounterKey(name, shard.n)
 	rev := new(big.Int).Add(shard.summary.rev, big.NewInt(1))

@@ -4,18 +4,18 @@ import (
 	"math/big"
 )
 
-// state is the rev and value of a write shard, or of a write shard in a summary. Its numbers are never changed.
+// state is the rev and value of a write shard's item, or of the write shard in a summary. Its numbers are never changed.
 type state struct{ rev, value *big.Int }
 
-// source is a write shard of a counter with both of its states, which are nil if absent. The
-// summary is read first, so it is newer than the item only if its rev is higher.
+// source is a write shard of a counter, with its states in the summary and in its item. The summary is read first, so
+// its rev should not be higher.
 type source struct {
-	n             int
-	summary, item *state
-	fault         error // why one of the states can't be read
+	n             int    // the write shard's number
+	summary, item *state // nil if absent
+	fault         error  // why one of the states can't be read
 }
 
-// classify returns what is wrong with a source, or "". Write shard 0 is never folded.
+// classify returns what is wrong with a source; "" if nothing is, and for write shard 0, which is never folded.
 func (s source) classify() State {
 	switch {
 	case s.fault != nil:

@@ -5,12 +5,10 @@ import (
 	"slices"
 )
 
-// awaitFolds waits up to Options.Wait for folds in flight, and returns the sources that are still wrong.
-//
-// A source is right once its summary has the first state that was read of its item, or a newer state: the
-// item may change all the time.
+// awaitFolds waits up to Options.Wait for folds in flight, and returns the sources that are still wrong. A source is
+// right if its summary has the first state that was read of its item, or a newer state: the item may change all the time.
 func (c *counters) awaitFolds(ctx context.Context, name string, sources []source) (wrong []source, err error) {
-	firstRead := map[int]*state{} // of each pending source's item
+	firstRead := map[int]*state{} // the first state of each pending source's item
 	var pending []source          // a fold in flight may make these right
 	for _, s := range sources {
 		switch s.classify() {

@@ -16,16 +16,16 @@ import (
 )
 
 // Range bounds the checked buckets of events: they start at From or later, and end at To or earlier. A zero time is no
-// bound. Counters have no time, and [Checker.All] has all periods of boards.
+// bound. [Checker.All] has counters and boards' periods whatever the range.
 type Range struct{ From, To time.Time }
 
 func (r Range) contains(b parts.Bucket) bool {
 	return !b.Start.Before(r.From) && (r.To.IsZero() || !b.End().After(r.To))
 }
 
-// All returns the source of all counters that have or had several write shards, all boards' periods,
-// and all buckets in a range that have items or summaries, and a rule. It also has counters with one write shard whose item
-// can't be read. The source scans the tables consistently, and keeps about 60 bytes for each target.
+// All returns the source of all counters that have or had several write shards, all boards' periods, and all buckets in a
+// range that have a rule and items or summaries. It also has counters with one write shard whose item can't be read. The
+// source scans the tables consistently, and keeps about 60 bytes for each target.
 func (a *Checker) All(bounds Range) Source {
 	return func(ctx context.Context, emit func(schema.Target) error) error {
 		d := &discovery{r: bounds, emit: emit, seen: map[[16]byte]struct{}{}}
@@ -40,14 +40,14 @@ func (a *Checker) All(bounds Range) Source {
 		}
 		scan(a.o.Names.Rollups, "pk, sk", func(_ item, pk, sk string) (schema.Target, bool) {
 			t, ok := fold.TargetOf(pk, sk)
-			isBucket := t.Bucket != ""
-			return t, ok && (!isBucket || a.hasRule(t))
+			isBucketWithoutRule := t.Bucket != "" && !a.hasRule(t)
+			return t, ok && !isBucketWithoutRule
 		})
 		return group.Wait()
 	}
 }
 
-// Stored returns the source of the targets in also, and of a key's targets that have summaries. The source scans the
+// Stored returns the source of a key's targets that have summaries, and of the targets in also. The source scans the
 // rollups table, and skips emptied fragments of event rollups.
 func (a *Checker) Stored(base schema.BaseKey, also ...schema.Target) Source {
 	return func(ctx context.Context, emit func(schema.Target) error) error {
@@ -94,7 +94,8 @@ func (d *discovery) emitPage(page []item, targetOf func(it item, pk, sk string) 
 	for _, it := range page {
 		t, ok := targetOf(it, dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK))
 		t.Partial = 0 // the whole counter is checked
-		if !ok || t.Bucket != "" && !d.r.contains(parts.BucketFor(t)) {
+		isOutsideRange := t.Bucket != "" && !d.r.contains(parts.BucketFor(t))
+		if !ok || isOutsideRange {
 			continue
 		}
 		if err := d.emitOnce(t); err != nil {

@@ -24,7 +24,7 @@ type EraserOptions struct {
 	Settle time.Duration
 	// WriteUnits bounds the WCU/s of deletes, with the WCU/s of their indexes. Default 250: a quarter of a partition's.
 	WriteUnits int
-	// Progress receives the number of items that were read, or deleted, from several goroutines.
+	// Progress is called with the number of items that were just read or deleted, from several goroutines. It may be nil.
 	Progress func(n int)
 	Commands display.Commands // for the command lines in the report
 }
@@ -42,9 +42,9 @@ const maxAudits = 8
 // Eraser deletes every trace of a base key: its items on all write shards that ever existed, their rows in the index, its
 // summaries and their failures, probes, and its shard count with the history. It is safe for concurrent use.
 //
-// Writes and folds may go on. If the report has nothing Left, all items that were written before the call are deleted. An
-// item that is written during the call is deleted if the call meets it; otherwise it is kept, and counted in the summaries.
-// A call may be killed and repeated: it depends only on stored items. It deletes the items that show where to look last.
+// Writes and folds may go on. If the report has nothing Left, all items that were written before the call are deleted.
+// An item that is written during the call may be kept, and is then counted in the summaries. A call that was killed may
+// be repeated.
 //
 // Some items stay for a while, so that redelivered records bring nothing back, or because other keys share them:
 // docs/delete.md lists them.
@@ -71,7 +71,7 @@ func NewEraser(options EraserOptions, client Client) *Eraser {
 	}
 }
 
-// task is the work on one key.
+// task is the delete of one key.
 type task struct {
 	*Eraser
 	*tally
@@ -80,13 +80,13 @@ type task struct {
 	traces keyTraces
 }
 
-// newTraces returns the traces of a task's key, by kind of key.
+// newTraces has the functions that return the keyTraces of a task, by kind of key.
 var newTraces = map[schema.Kind]func(*task) keyTraces{
-	schema.Counter: func(t *task) keyTraces { return counter{plain{t}} },
-	schema.Event:   func(t *task) keyTraces { return &entity{plain: plain{t}, days: days{}} },
-	schema.Board:   func(t *task) keyTraces { return leaderboard{plain{t}} },
-	schema.Session: func(t *task) keyTraces { return group{plain{t}} },
-	schema.Limit:   func(t *task) keyTraces { return plain{t} },
+	schema.Counter: func(t *task) keyTraces { return counterTraces{plainTraces{t}} },
+	schema.Event:   func(t *task) keyTraces { return &entityTraces{plainTraces: plainTraces{t}, days: days{}} },
+	schema.Board:   func(t *task) keyTraces { return boardTraces{plainTraces{t}} },
+	schema.Session: func(t *task) keyTraces { return sessionTraces{plainTraces{t}} },
+	schema.Limit:   func(t *task) keyTraces { return plainTraces{t} },
 }
 
 // keyTraces finds and deletes the items of keys of one kind.
@@ -94,14 +94,14 @@ type keyTraces interface {
 	// partitionQuery returns the query for all items of a write shard. It returns nil if the table must be
 	// scanned, because the partition keys have a day, a player or a window that is unknown.
 	partitionQuery(writeShard int) *dynamodb.QueryInput
-	// classify returns the kind of an item of the items table; ok is false for items of other keys.
+	// classify returns what an item is counted as in the report; ok is false for items of other keys.
 	classify(k itemKey) (what Trace, ok bool)
 	// afterDelete is called after an item was deleted, with the deleted item.
 	afterDelete(ctx context.Context, what Trace, k itemKey, old item) error
-	// cleanSummaries removes deleted items from the key's summaries, once all records of the deletes are folded. If it
+	// cleanSummaries removes the deleted items from the key's summaries, after all records of the deletes are folded. If it
 	// can't prove that they are, it adds a text to the report's Left.
 	cleanSummaries(ctx context.Context) error
-	// deleteLast deletes the items that show that something may be left.
+	// deleteLast deletes items that show, after a call that was killed, that something may be left.
 	deleteLast(ctx context.Context) error
 }
 
@@ -112,7 +112,8 @@ func keyOf(it item) itemKey {
 	return itemKey{dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK)}
 }
 
-// Key erases a base key. It also returns the report with an error, which is DynamoDB's or ctx's, or of an unknown kind.
+// Key deletes every trace of a base key. With an error, which is DynamoDB's or ctx's or of an unknown kind, the report
+// has what was deleted.
 func (e *Eraser) Key(ctx context.Context, base schema.BaseKey) (*Erased, error) {
 	t := &task{Eraser: e, tally: newTally(), base: base, begun: e.o.Now()}
 	tracesOf := newTraces[base.Type]
@@ -126,8 +127,8 @@ func (e *Eraser) Key(ctx context.Context, base schema.BaseKey) (*Erased, error) 
 	return &t.report, nil
 }
 
-// erase deletes the items, then the summaries and failures, and last the entry in the shard map. It returns before the
-// failures if another run is needed.
+// erase deletes the items, then the summaries and failures, and last the entry in the shard map. If another run is
+// needed, it keeps the failures and the entry.
 func (t *task) erase(ctx context.Context) error {
 	if err := t.sweep(ctx); err != nil {
 		return err
@@ -141,7 +142,7 @@ func (t *task) erase(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := t.traces.cleanSummaries(ctx); err != nil || t.again { // the next run needs the shard map
+	if err := t.traces.cleanSummaries(ctx); err != nil || t.needsRerun { // the next run needs the shard map
 		return err
 	}
 	if err := t.deleteFailures(ctx); err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// leaderboard has a board's traces.
-type leaderboard struct{ plain }
+// boardTraces finds and deletes the items of a board.
+type boardTraces struct{ plainTraces }
 
-func (b leaderboard) classify(k itemKey) (what Trace, ok bool) {
+func (b boardTraces) classify(k itemKey) (what Trace, ok bool) {
 	if board, _, _, ok := schema.ParseEntryKey(k.pk, k.sk); ok {
 		return Entries, board == b.base.Name
 	}
@@ -30,11 +30,10 @@ func (b leaderboard) classify(k itemKey) (what Trace, ok bool) {
 	return "", false
 }
 
-// cleanSummaries audits the board's current periods, and all others with a top or a histogram. First it waits until the
-// aggregator has folded the deletes of their entries, because a fold may still create a period's summaries. It does
-// not wait if this run has deleted no entries, and the board has no settings: then no earlier run was killed
-// before it had cleaned them.
-func (b leaderboard) cleanSummaries(ctx context.Context) error {
+// cleanSummaries audits the board's current periods, and all periods with a top or a histogram. First it waits until the
+// aggregator has folded the deletes of entries, because a fold may still create a period's summaries. It need not wait if
+// this run has deleted no entries, and the board has no settings: an earlier run deletes the settings last.
+func (b boardTraces) cleanSummaries(ctx context.Context) error {
 	settings, err := b.hasSettings(ctx)
 	if err != nil {
 		return err
@@ -43,7 +42,7 @@ func (b leaderboard) cleanSummaries(ctx context.Context) error {
 		period := parts.Period{Board: b.base.Name, Label: boards.AllTime.Label(b.o.Now())} // the proof covers all periods
 		proof, err := b.prover.ProveEntries(ctx, period, nil)
 		if proof.Missing != "" {
-			b.left("its summaries may lack folds of the deletes: %s", proof.Missing)
+			b.reportLeft("its summaries may lack folds of the deletes: %s", proof.Missing)
 			return err
 		}
 		if err != nil {
@@ -59,25 +58,25 @@ func (b leaderboard) cleanSummaries(ctx context.Context) error {
 }
 
 // deleteLast deletes the board's settings, unless scores were kept: scores depend on the settings.
-func (b leaderboard) deleteLast(ctx context.Context) error {
-	there, err := b.hasSettings(ctx)
+func (b boardTraces) deleteLast(ctx context.Context) error {
+	exist, err := b.hasSettings(ctx)
 	switch {
-	case err != nil || !there:
+	case err != nil || !exist:
 		return err
 	case len(b.report.Kept) > 0:
-		b.kept("its settings, because scores were written meanwhile")
+		b.reportKept("its settings, because scores were written meanwhile")
 		return nil
 	}
 	pk, sk := schema.SettingsKey(b.base.Name)
 	old, err := b.remove(ctx, b.o.Names.Items, itemKey{pk, sk})
 	if len(old) > 0 {
-		b.deleted(Settings, 1)
+		b.countDeleted(Settings, 1)
 	}
 	return err
 }
 
 // hasSettings reports whether the board has settings: its first score creates them.
-func (b leaderboard) hasSettings(ctx context.Context) (there bool, err error) {
+func (b boardTraces) hasSettings(ctx context.Context) (exist bool, err error) {
 	pk, sk := schema.SettingsKey(b.base.Name)
 	settings, err := dynamo.Get(ctx, b.client, b.o.Names.Items, pk, sk)
 	return len(settings) > 0, err

@@ -11,10 +11,10 @@ import (
 	"github.com/hotshard/hotshard/internal/fold"
 )
 
-// counter has a counter's traces.
-type counter struct{ plain }
+// counterTraces finds and deletes the items of a counter.
+type counterTraces struct{ plainTraces }
 
-func (c counter) partitionQuery(writeShard int) *dynamodb.QueryInput {
+func (c counterTraces) partitionQuery(writeShard int) *dynamodb.QueryInput {
 	pk := schema.Key{Base: c.base, Shard: writeShard}.String()
 	return &dynamodb.QueryInput{
 		TableName: &c.o.Names.Items, ConsistentRead: aws.Bool(true),
@@ -22,8 +22,8 @@ func (c counter) partitionQuery(writeShard int) *dynamodb.QueryInput {
 	}
 }
 
-func (c counter) classify(k itemKey) (what Trace, ok bool) {
-	_, ok = c.plain.classify(k)
+func (c counterTraces) classify(k itemKey) (what Trace, ok bool) {
+	_, ok = c.plainTraces.classify(k)
 	parsed, _ := schema.ParseKey(k.pk)
 	if pk, sk := schema.CounterKey(c.base.Name, parsed.Shard); ok && k == (itemKey{pk, sk}) {
 		return WriteShards, true
@@ -31,10 +31,10 @@ func (c counter) classify(k itemKey) (what Trace, ok bool) {
 	return Others, ok
 }
 
-// afterDelete folds the removal of a write shard other than 0, as the aggregator will. So the summary is
-// right at once, even if the aggregator is off. Its tombstone prevents a redelivered record from
-// bringing the value back, until the compaction removes it.
-func (c counter) afterDelete(ctx context.Context, what Trace, k itemKey, old item) error {
+// afterDelete folds the removal of a write shard other than 0, as the aggregator will. So the summary is right at once,
+// even if the aggregator is off. The tombstone that the fold makes prevents a redelivered record from bringing the value
+// back.
+func (c counterTraces) afterDelete(ctx context.Context, what Trace, k itemKey, old item) error {
 	if what != WriteShards {
 		return nil
 	}
@@ -42,15 +42,15 @@ func (c counter) afterDelete(ctx context.Context, what Trace, k itemKey, old ite
 	if err != nil || parsed.Shard == 0 {
 		return err
 	}
-	was, err := fold.NewState(dynamo.Digits(old, "rev"), "")
+	last, err := fold.NewState(dynamo.Digits(old, "rev"), "")
 	if err != nil {
-		return nil // the audit reports the summary's value
+		return nil // the audit reports that the summary has a value
 	}
-	return fold.FoldStates(ctx, c.client, c.o.Names.Rollups, c.base.Name, map[int]fold.State{parsed.Shard: was.Removal()}, c.o.Now)
+	return fold.FoldStates(ctx, c.client, c.o.Names.Rollups, c.base.Name, map[int]fold.State{parsed.Shard: last.Removal()}, c.o.Now)
 }
 
-// cleanSummaries audits the counter. That makes the tombstones that a killed process did not make. It also raises
-// the rev of a write shard that a delayed increment created again, if the rev is lower than the tombstone's.
-func (c counter) cleanSummaries(ctx context.Context) error {
+// cleanSummaries audits the counter. The audit makes the tombstones that a killed process did not make. If a delayed
+// increment created a write shard again with a lower rev than the tombstone's, the audit raises this rev.
+func (c counterTraces) cleanSummaries(ctx context.Context) error {
 	return c.auditSummaries(ctx, List(schema.Target{Base: c.base}))
 }

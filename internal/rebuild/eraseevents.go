@@ -13,9 +13,10 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// entity has an entity's traces. The aggregator subtracts the deleted events from the rollups.
-type entity struct {
-	plain
+// entityTraces finds and deletes the items of an entityTraces. The aggregator subtracts the deleted events from the
+// rollups.
+type entityTraces struct {
+	plainTraces
 
 	mu   sync.Mutex
 	days days // of the deleted events
@@ -24,7 +25,7 @@ type entity struct {
 // streamAge is how long a stream keeps records.
 const streamAge = 24 * time.Hour
 
-// days has partition keys of events, by the start of their day.
+// days has sets of partition keys of events, by the start of their day.
 type days map[time.Time]map[string]bool
 
 // add adds a day, and a partition key if it is not "".
@@ -37,15 +38,15 @@ func (d days) add(day time.Time, pk string) {
 	}
 }
 
-func (e *entity) classify(k itemKey) (what Trace, ok bool) {
-	_, ok = e.plain.classify(k)
+func (e *entityTraces) classify(k itemKey) (what Trace, ok bool) {
+	_, ok = e.plainTraces.classify(k)
 	if _, _, err := schema.ParseEventSortKey(k.sk); ok && k.sk != schema.ProbeSK && err == nil {
 		return Events, true
 	}
 	return Others, ok
 }
 
-func (e *entity) afterDelete(_ context.Context, what Trace, k itemKey, _ item) error {
+func (e *entityTraces) afterDelete(_ context.Context, what Trace, k itemKey, _ item) error {
 	if what != Events {
 		return nil
 	}
@@ -63,13 +64,13 @@ func (e *entity) afterDelete(_ context.Context, what Trace, k itemKey, _ item) e
 	return nil
 }
 
-// cleanSummaries cleans the rollups of all days, once the aggregator has folded all earlier writes of events. A run
-// that was killed may have deleted events of any day that has rollups, or of a recent day that has none yet.
-func (e *entity) cleanSummaries(ctx context.Context) error {
+// cleanSummaries cleans the rollups of all days, after the aggregator has folded all earlier writes of events. It also
+// cleans days of which this run deleted no event: an earlier run that was killed may have.
+func (e *entityTraces) cleanSummaries(ctx context.Context) error {
 	for _, recent := range []time.Time{e.o.Now(), e.o.Now().Add(-streamAge)} {
 		e.days.add(recent.UTC().Truncate(shard.Day.Width()), "")
 	}
-	if err := e.awaitFolds(ctx, e.days); err != nil || e.again {
+	if err := e.awaitFolds(ctx, e.days); err != nil || e.needsRerun {
 		return err
 	}
 	stored, err := e.daysWithRollups(ctx)
@@ -77,7 +78,7 @@ func (e *entity) cleanSummaries(ctx context.Context) error {
 		return err
 	}
 	maps.DeleteFunc(stored, func(day time.Time, _ map[string]bool) bool { return e.days[day] != nil })
-	if err := e.awaitFolds(ctx, stored); err != nil || e.again {
+	if err := e.awaitFolds(ctx, stored); err != nil || e.needsRerun {
 		return err
 	}
 	maps.Copy(stored, e.days)
@@ -91,7 +92,7 @@ func (e *entity) cleanSummaries(ctx context.Context) error {
 
 // awaitFolds waits until the aggregator has folded all earlier writes of these days' events. If that can't be proved, it
 // adds a text to the report's Left.
-func (e *entity) awaitFolds(ctx context.Context, list days) error {
+func (e *entityTraces) awaitFolds(ctx context.Context, list days) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -111,13 +112,13 @@ func (e *entity) awaitFolds(ctx context.Context, list days) error {
 	}
 	missing, err := e.prover.ProveAllEvents(ctx, places)
 	if missing != "" {
-		e.left("its rollups may lack folds of the deletes: %s", missing)
+		e.reportLeft("its rollups may lack folds of the deletes: %s", missing)
 	}
 	return err
 }
 
-// daysWithRollups returns the days that have rollups.
-func (e *entity) daysWithRollups(ctx context.Context) (days, error) {
+// daysWithRollups returns the days that have rollups, without partition keys.
+func (e *entityTraces) daysWithRollups(ctx context.Context) (days, error) {
 	found := days{}
 	var mu sync.Mutex
 	err := e.checker.Stored(e.base)(ctx, func(t schema.Target) error {

@@ -8,13 +8,13 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// plain has the traces of a kind that has neither an index nor summaries, such as limits. The types of
-// other kinds embed it, and replace the methods that differ.
-type plain struct{ *task }
+// plainTraces finds and deletes the items of a key whose kind has neither an index nor summaries, such as a limit. The
+// types of other kinds embed it, and replace the methods that differ.
+type plainTraces struct{ *task }
 
-func (plain) partitionQuery(int) *dynamodb.QueryInput { return nil }
+func (plainTraces) partitionQuery(int) *dynamodb.QueryInput { return nil }
 
-func (p plain) classify(k itemKey) (what Trace, ok bool) {
+func (p plainTraces) classify(k itemKey) (what Trace, ok bool) {
 	parsed, err := schema.ParseKey(k.pk)
 	switch {
 	case err != nil || parsed.Base != p.base:
@@ -25,8 +25,8 @@ func (p plain) classify(k itemKey) (what Trace, ok bool) {
 	return Windows, true
 }
 
-func (plain) afterDelete(context.Context, Trace, itemKey, item) error { return nil }
+func (plainTraces) afterDelete(context.Context, Trace, itemKey, item) error { return nil }
 
-func (plain) cleanSummaries(context.Context) error { return nil }
+func (plainTraces) cleanSummaries(context.Context) error { return nil }
 
-func (plain) deleteLast(context.Context) error { return nil }
+func (plainTraces) deleteLast(context.Context) error { return nil }

@@ -40,7 +40,7 @@ func (e *Eraser) erasePlayer(ctx context.Context, report *tally, name, player st
 		if err := e.eraseEntry(ctx, keyOf(it)); err != nil {
 			return err
 		}
-		report.deleted(Entries, 1)
+		report.countDeleted(Entries, 1)
 	}
 	return nil
 }

@@ -13,14 +13,14 @@ import (
 
 // remainingEvents has what a reading found of a bucket's events.
 type remainingEvents struct {
-	n        int
+	count    int            // number of events
 	extremes parts.Extremes // smallest and largest numbers by field
-	expiring bool           // an event has expired or soon will, so that others may be gone
+	expiring bool           // an event has expired or soon will, so that others may be deleted already
 }
 
-// readEvents reads a bucket's events on all write shards that exist by now, with consistent reads. The result has the
-// smallest and largest numbers of these fields.
-func (e *entity) readEvents(ctx context.Context, bucket parts.Bucket, fields map[string]parts.Measure) (*remainingEvents, error) {
+// readEvents reads a bucket's events on all write shards of the entity, with consistent reads. The result has the
+// extremes of these fields.
+func (e *entityTraces) readEvents(ctx context.Context, bucket parts.Bucket, fields map[string]parts.Measure) (*remainingEvents, error) {
 	entry, err := e.entryOf(ctx, e.base)
 	if err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func (e *entity) readEvents(ctx context.Context, bucket parts.Bucket, fields map
 // add adds an event.
 func (r *remainingEvents) add(it item, fields map[string]parts.Measure, now time.Time) {
 	_, id, _ := schema.ParseEventSortKey(dynamo.Text(it, schema.SK)) // eachEvent drops other items
-	r.n++
+	r.count++
 	expires, known := dynamo.Whole(it, schema.ExpiresAt)
 	r.expiring = r.expiring || known && expiresSoon(expires-int64(schema.ExpirySpread(id)/time.Second), now)
 	r.extremes.Add(numbersOf(it, fields))
@@ -57,8 +57,9 @@ func numbersOf(it item, fields map[string]parts.Measure) map[string]string {
 	return numbers
 }
 
-// crowdedSum reports whether a rollup may lack fields of its events, so that it may still count deleted events.
+// crowdedSum reports whether a rollup may lack fields of its events. Then it may still count deleted events.
 func crowdedSum(sum parts.Rollup) bool {
 	fields := len(sum.Measures)
-	return fields > parts.MaxFields || fields >= parts.MaxMeasures && sum.Skipped != 0
+	hasSkippedFields := fields >= parts.MaxMeasures && sum.Skipped != 0
+	return hasSkippedFields || fields > parts.MaxFields
 }

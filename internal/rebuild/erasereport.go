@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// Erased has the traces that were deleted.
+// Erased is the report of a delete.
 type Erased struct {
-	// Deleted counts the deleted items by kind of trace.
+	// Deleted has the number of deleted items by kind.
 	Deleted map[Trace]int `json:"deleted"`
 	// Kept lists the items that were written during the call, and not deleted.
 	Kept []string `json:"kept"`
@@ -15,10 +15,10 @@ type Erased struct {
 	Left []string `json:"left"`
 }
 
-// Trace is a kind of trace.
+// Trace is a kind of items that belong to a key.
 type Trace string
 
-// The kinds.
+// The kinds of items.
 const (
 	Events      Trace = "events"
 	WriteShards Trace = "write shards" // of a counter
@@ -34,38 +34,38 @@ const (
 
 // tally builds a report. It is safe for concurrent use.
 type tally struct {
-	mu     sync.Mutex
-	report Erased
-	again  bool // another run of the delete is needed
+	mu         sync.Mutex
+	report     Erased
+	needsRerun bool // another run of the delete is needed
 }
 
 func newTally() *tally {
 	return &tally{report: Erased{Deleted: map[Trace]int{}, Kept: []string{}, Left: []string{}}}
 }
 
-// left adds a text to Left about something that another run of the delete can delete.
-func (t *tally) left(format string, args ...any) {
-	t.leftForRepair(format, args...)
+// reportLeft adds a text to Left about something that another run of the delete can delete.
+func (t *tally) reportLeft(format string, args ...any) {
+	t.reportLeftForRepair(format, args...)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.again = true
+	t.needsRerun = true
 }
 
-// leftForRepair adds a text to Left about something that another run of the delete can't delete.
-func (t *tally) leftForRepair(format string, args ...any) {
+// reportLeftForRepair adds a text to Left about something that another run of the delete can't delete.
+func (t *tally) reportLeftForRepair(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.report.Left = append(t.report.Left, fmt.Sprintf(format, args...))
 }
 
-// kept adds a text to Kept.
-func (t *tally) kept(format string, args ...any) {
+// reportKept adds a text to Kept.
+func (t *tally) reportKept(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.report.Kept = append(t.report.Kept, fmt.Sprintf(format, args...))
 }
 
-func (t *tally) deleted(what Trace, n int) {
+func (t *tally) countDeleted(what Trace, n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if n > 0 {

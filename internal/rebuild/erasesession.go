@@ -8,10 +8,10 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// group has the traces of a group of sessions.
-type group struct{ plain }
+// sessionTraces has the traces of a sessionTraces of sessions.
+type sessionTraces struct{ plainTraces }
 
-func (g group) partitionQuery(writeShard int) *dynamodb.QueryInput {
+func (g sessionTraces) partitionQuery(writeShard int) *dynamodb.QueryInput {
 	return &dynamodb.QueryInput{
 		TableName: &g.o.Names.Items, IndexName: aws.String(schema.ByGroup),
 		KeyConditionExpression:    aws.String("session_shard = :pk"),
@@ -19,7 +19,7 @@ func (g group) partitionQuery(writeShard int) *dynamodb.QueryInput {
 	}
 }
 
-func (group) classify(k itemKey) (what Trace, ok bool) {
+func (sessionTraces) classify(k itemKey) (what Trace, ok bool) {
 	if _, _, session := schema.ParseSessionKey(k.pk, k.sk); session {
 		return Sessions, true
 	}

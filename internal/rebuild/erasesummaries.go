@@ -16,24 +16,25 @@ func (t *task) auditSummaries(ctx context.Context, source Source) error {
 }
 
 // reportAudit adds the outcome of a summary to the report. It ignores that a board with entries is Open or Busy: a board
-// that is played all the time can't be compared, but the deletes are folded, and its top has no deleted player.
+// that always gets scores can't be compared. But the deletes are folded, and no deleted player is in its top.
 func (t *task) reportAudit(target schema.Target, result Result) {
 	if result.Items > 0 {
-		t.kept("%s of %s, written meanwhile: %d", itemsOf(target), target, result.Items)
+		t.reportKept("%s of %s, written meanwhile: %d", itemsOf(target), target, result.Items)
 	}
+	isBoardInUse := target.Period != "" && result.Items > 0
 	for _, f := range result.Findings {
+		changes := f.State == Open || f.State == Busy
 		switch {
 		case f.Repaired && result.Items == 0:
-			t.deleted(Summaries, 1)
-		case f.Repaired:
-		case result.Items > 0 && target.Period != "" && (f.State == Open || f.State == Busy):
+			t.countDeleted(Summaries, 1)
+		case f.Repaired, isBoardInUse && changes:
 		default:
-			t.left("the summary %q: %s: %s", target, f.State, f.Detail)
+			t.reportLeft("the summary %q: %s: %s", target, f.State, f.Detail)
 		}
 	}
 }
 
-// itemsOf returns what a summary sums up.
+// itemsOf returns the kind of the items that a summary sums up.
 func itemsOf(t schema.Target) Trace {
 	if t.Period != "" {
 		return Entries

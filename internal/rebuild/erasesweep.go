@@ -19,7 +19,7 @@ import (
 // maxDeletes bounds the concurrent deletes.
 const maxDeletes = 32
 
-// sweep deletes all items of the key that existed when it began, and later ones that it meets.
+// sweep deletes all items of the key that existed when it began, and later items that it meets.
 func (t *task) sweep(ctx context.Context) error {
 	deletes, deleting := errgroup.WithContext(ctx)
 	deletes.SetLimit(maxDeletes)
@@ -27,25 +27,25 @@ func (t *task) sweep(ctx context.Context) error {
 		deletes.Go(func() error { return t.deleteItem(deleting, what, k) })
 		return nil
 	})
-	if deleteErr := deletes.Wait(); deleteErr != nil { // it also ended findItems
-		err = deleteErr
+	if deleteErr := deletes.Wait(); deleteErr != nil { // this error also ended findItems
+		return deleteErr
 	}
 	return err
 }
 
-// deleteItem deletes one item.
+// deleteItem deletes one item, and counts it in the report.
 func (t *task) deleteItem(ctx context.Context, what Trace, k itemKey) error {
 	old, err := t.remove(ctx, t.o.Names.Of(t.base.Type), k)
 	if err != nil || len(old) == 0 {
 		return err
 	}
-	t.deleted(what, 1)
+	t.countDeleted(what, 1)
 	t.options.Progress(1)
 	return t.traces.afterDelete(ctx, what, k, old)
 }
 
-// remove deletes an item, within the rate, and returns the deleted item, or nil if there was none.
-func (e *Eraser) remove(ctx context.Context, table string, k itemKey) (item, error) {
+// remove deletes an item at the rate of EraserOptions.WriteUnits. It returns the deleted item, or nil if there was none.
+func (e *Eraser) remove(ctx context.Context, table string, k itemKey) (deleted item, err error) {
 	out, err := e.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName: &table, Key: dynamo.Key(k.pk, k.sk), ReturnValues: types.ReturnValueAllOld,
 		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
@@ -56,11 +56,11 @@ func (e *Eraser) remove(ctx context.Context, table string, k itemKey) (item, err
 	return out.Attributes, e.writes.Spend(ctx, out.ConsumedCapacity)
 }
 
-// findItems calls emit, from several goroutines, for each item of the kind's table that belongs to the key.
-// It finds all items that exist during the whole call. Its reads of tables are consistent. Before it reads an index, it
-// waits for Options.IndexLag.
+// findItems calls emit, from several goroutines, for each item of the kind's table that belongs to the key. It finds all
+// items that exist during the whole call: it reads tables consistently, and waits for Options.IndexLag before it reads
+// an index.
 //
-// It queries the partitions of all possible write shards, whatever the shard map says, or scans the table.
+// It queries the partitions of all write shards that the key can have, or scans the table.
 func (t *task) findItems(ctx context.Context, emit func(what Trace, k itemKey) error) error {
 	emitItems := func(list []item) error {
 		t.options.Progress(len(list))
@@ -97,7 +97,7 @@ func (t *task) findItems(ctx context.Context, emit func(what Trace, k itemKey) e
 }
 
 // deleteFailures deletes the stored failures of the key's summaries. If some items are kept, it keeps failures that were
-// noted since the call began, because they may concern those items.
+// stored since the call began, because they may concern these items.
 func (t *task) deleteFailures(ctx context.Context) error {
 	list, err := t.checker.FailuresOf(ctx, t.base)
 	if err != nil {
@@ -105,24 +105,24 @@ func (t *task) deleteFailures(ctx context.Context) error {
 	}
 	newer := 0
 	for _, f := range list {
-		switch gone, err := t.deleteFailure(ctx, f); {
+		switch wasDeleted, err := t.deleteFailure(ctx, f); {
 		case err != nil:
 			return err
-		case gone:
-			t.deleted(Failures, 1)
+		case wasDeleted:
+			t.countDeleted(Failures, 1)
 		case len(t.report.Kept) > 0:
 			newer++
 		}
 	}
 	if newer > 0 {
-		t.kept("%s noted meanwhile: %s", display.Several(newer, "failure"), t.options.Commands.Line("check", "--failed", "--repair"))
+		t.reportKept("%s noted meanwhile: %s", display.Several(newer, "failure"), t.options.Commands.Line("check", "--failed", "--repair"))
 	}
 	return nil
 }
 
-// deleteFailure deletes a failure and reports whether it did. While something is kept, it deletes no
-// failure that was stored, or stored again, meanwhile.
-func (t *task) deleteFailure(ctx context.Context, failure Failure) (gone bool, err error) {
+// deleteFailure deletes a failure. If something is kept, it deletes only a failure to which nothing was added since the
+// call began.
+func (t *task) deleteFailure(ctx context.Context, failure Failure) (wasDeleted bool, err error) {
 	if len(t.report.Kept) == 0 {
 		pk, sk := schema.FailureKey(failure.Text)
 		old, err := t.remove(ctx, t.o.Names.Rollups, itemKey{pk, sk})
@@ -134,8 +134,8 @@ func (t *task) deleteFailure(ctx context.Context, failure Failure) (gone bool, e
 	return t.checker.Forget(ctx, failure)
 }
 
-// unshard sets the key to one write shard, and waits until no request can use others. It returns the key's entry in the
-// shard map: Most is the number of write shards to delete, and Version is 0 if the map never had the key.
+// unshard sets the key to one write shard, and waits until no request can use another. It returns the key's entry in the
+// shard map, whose Version is 0 if the map never had the key.
 func (t *task) unshard(ctx context.Context) (entry shardmap.Entry, err error) {
 	err = changeShardMap(ctx, func(ctx context.Context) (err error) {
 		entry, err = t.changer.Reset(ctx, t.base.String(), t.o.Now())
@@ -150,20 +150,20 @@ func (t *task) unshard(ctx context.Context) (entry shardmap.Entry, err error) {
 	return entry, nil
 }
 
-// deleteEntry deletes the key from the shard map.
+// deleteEntry deletes the key from the shard map, unless its shard count was set again meanwhile.
 func (t *task) deleteEntry(ctx context.Context) error {
-	gone := false
+	wasDeleted := false
 	err := changeShardMap(ctx, func(ctx context.Context) error {
 		err := t.changer.Forget(ctx, t.base.String(), t.o.Now())
-		gone = gone || err == nil
+		wasDeleted = wasDeleted || err == nil
 		return err
 	})
 	if errors.Is(err, shardmap.ErrInUse) {
-		t.kept("its shard count, set again meanwhile")
+		t.reportKept("its shard count, set again meanwhile")
 		return nil
 	}
-	if gone {
-		t.deleted(ShardCounts, 1)
+	if wasDeleted {
+		t.countDeleted(ShardCounts, 1)
 	}
 	return err
 }

@@ -39,7 +39,7 @@ type eventCopy struct {
 type eventReader struct {
 	*bucket
 	entry  shardmap.Entry
-	sums   []*parts.Rollup // by write shard; nil for one without events
+	sums   []*parts.Rollup // by write shard; nil for a write shard without events
 	result *storedEvents
 }
 
@@ -49,8 +49,7 @@ const (
 	minPage   = 20
 )
 
-// readEvents sums up a bucket's events on all write shards that exist by now, with consistent
-// reads: a key may grow meanwhile.
+// readEvents sums up a bucket's events on all write shards of the entity, with consistent reads.
 func (b *bucket) readEvents(ctx context.Context) (*storedEvents, error) {
 	entry, err := b.entryOf(ctx, schema.BaseKey{Type: schema.Event, Name: b.Entity})
 	if err != nil {
@@ -96,7 +95,8 @@ func eventPartition(b parts.Bucket, writeShard int) string {
 	}.String()
 }
 
-// eventStream reads the events of a write shard in the bucket's time, in pages of this size. It drops other items, as folds do.
+// eventStream reads the events of a write shard in the bucket's time, in pages of this size. It drops other items, as
+// folds do.
 func (t *tools) eventStream(bucket parts.Bucket, writeShard, page int) *dynamo.Stream {
 	return &dynamo.Stream{Client: t.client, SortKey: schema.SK, Order: writeShard, Input: &dynamodb.QueryInput{
 		TableName: aws.String(t.o.Names.Of(schema.Event)), ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(page)),
@@ -111,7 +111,7 @@ func (t *tools) eventStream(bucket parts.Bucket, writeShard, page int) *dynamo.S
 	}}
 }
 
-// endSortKey returns the upper bound of the sort keys of a bucket's events. Year 10000 would sort before all others.
+// endSortKey returns the upper bound of the sort keys of a bucket's events. A time in the year 10000 would sort first.
 func endSortKey(b parts.Bucket) string {
 	if b.End().Year() > 9999 {
 		return "9999-12-31T24"
@@ -119,8 +119,8 @@ func endSortKey(b parts.Bucket) string {
 	return b.End().Format(schema.TimeLayout)
 }
 
-// visitEvents calls visit with the copies of each event of a merge: consecutive items with one sort key. visit must not keep
-// copies, which is reused.
+// visitEvents calls visit with the copies of each event of a merge: consecutive items with the same sort key. It reuses the
+// slice copies after the call.
 func visitEvents(ctx context.Context, merged *dynamo.Merge, visit func(copies []eventCopy)) error {
 	var copies []eventCopy
 	for {
@@ -164,8 +164,8 @@ func (r *eventReader) addEvent(copies []eventCopy) {
 	}
 }
 
-// addItem adds the item of an event. isCopy means that another copy of the event was added before. It ignores a copy that
-// can't be read, because no fold counted it.
+// addItem adds the item of an event to the sum of its write shard or, if isCopy is set, to the result's copies. It
+// ignores a copy that can't be read, because no fold counted it.
 func (r *eventReader) addItem(event eventCopy, id string, isCopy bool) {
 	if expires, known := dynamo.Whole(event.item, schema.ExpiresAt); known {
 		r.result.expires = sooner(r.result.expires, expires-int64(schema.ExpirySpread(id)/time.Second))
@@ -191,8 +191,8 @@ func (e *storedEvents) describeUnreadable() string {
 	return fmt.Sprintf("%s, and %d more", e.fault, e.unreadable-1)
 }
 
-// sumWithCopies returns the sum of all copies, as folds add them up, with the minima and maxima of the events that reads return:
-// the removal of a copy subtracts none.
+// sumWithCopies returns the sum of all copies, as folds add them up, with the minima and maxima of the events that reads
+// return: the removal of a copy subtracts none.
 func (e *storedEvents) sumWithCopies() parts.Rollup {
 	all := e.sum.Clone()
 	all.Merge(e.copies)
@@ -205,21 +205,22 @@ func (e *storedEvents) sameAs(other *storedEvents) bool {
 	return other.unreadable == 0 && e.sum.Same(other.sum) && e.copies.Same(other.copies) && slices.Equal(e.extra, other.extra)
 }
 
-// repairedRollup returns the figures that a rollup should have. It counts copies, since the aggregator subtracts
-// a copy that is removed. If the events have more fields than a fold keeps, readers see the fields of the
-// rollup: repairedRollup keeps those fields, and then the first of the other fields by name.
+// repairedRollup returns the figures that a rollup should have. They count copies, since the aggregator subtracts the
+// copies that are removed. If the events have more fields than a fragment keeps, the result has the rollup's fields,
+// which readers know, and then the first of the other fields by name.
 func (e *storedEvents) repairedRollup(rollup parts.Rollup) parts.Rollup {
 	total := e.sumWithCopies()
-	var seen, others []string
+	var known, others []string // fields that the rollup has, and those that it lacks
 	for _, field := range slices.Sorted(maps.Keys(total.Measures)) {
 		if rollup.Measures[field].N > 0 {
-			seen = append(seen, field)
+			known = append(known, field)
 		} else {
 			others = append(others, field)
 		}
 	}
-	free := max(0, parts.MaxMeasures-len(seen))
-	dropped := slices.Concat(seen[min(len(seen), parts.MaxFields):], others[min(len(others), free):])
+	keptKnown := min(len(known), parts.MaxFields)
+	keptOthers := min(len(others), max(0, parts.MaxMeasures-len(known)))
+	dropped := slices.Concat(known[keptKnown:], others[keptOthers:])
 	for _, field := range dropped {
 		total.Skipped += total.Measures[field].N
 		delete(total.Measures, field)
@@ -227,10 +228,9 @@ func (e *storedEvents) repairedRollup(rollup parts.Rollup) parts.Rollup {
 	return total
 }
 
-// equal reports whether a rollup has the figures of its events.
-//
-// If the events have more fields than a fragment keeps, the order of the events decides which fields and numbers a
-// fragment has, and it skips the others. Then equal can only check that every number is in a measure or skipped.
+// equal reports whether a rollup has the figures of its events. If the events have more fields than a fragment keeps, the
+// fragment has those that came first, and skips the others. Then equal only checks that each number is in a measure or
+// skipped.
 func equal(rollup, events parts.Rollup) bool {
 	if !mayLackFields(rollup) && !mayLackFields(events) {
 		return rollup.Same(events)
@@ -238,11 +238,13 @@ func equal(rollup, events parts.Rollup) bool {
 	return rollup.Events == events.Events && numbersIn(rollup) == numbersIn(events)
 }
 
-// mayLackFields reports whether fields may have been left out of measures.
+// mayLackFields reports whether a rollup may have skipped numbers of fields because it had too many fields.
 func mayLackFields(p parts.Rollup) bool {
-	return len(p.Measures) > parts.MaxMeasures || len(p.Measures) == parts.MaxMeasures && p.Skipped > 0
+	isFull := len(p.Measures) == parts.MaxMeasures
+	return isFull && p.Skipped > 0 || len(p.Measures) > parts.MaxMeasures
 }
 
+// numbersIn returns the number of numbers that a rollup counts, with the skipped ones.
 func numbersIn(p parts.Rollup) int64 {
 	n := p.Skipped
 	for _, m := range p.Measures {

@@ -14,7 +14,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// Failure is a target that lacks records, as the aggregator noted it.
+// Failure is a target that lacks records, as the aggregator stored it.
 type Failure struct {
 	Text    string        `json:"target"`  // as stored
 	Target  schema.Target `json:"-"`       // the zero Target if Known is false
@@ -23,27 +23,28 @@ type Failure struct {
 	Records int64         `json:"records"` // deliveries of records
 	Last    time.Time     `json:"last_at"`
 
-	stored item // the item, for the condition of Forget
+	stored item // the attributes that Forget's condition compares
 }
 
-// Failures returns all noted failures.
+// Failures returns all stored failures.
 func (a *Checker) Failures(ctx context.Context) ([]Failure, error) {
 	return a.readFailures(ctx, "", nil)
 }
 
-// FailuresOf returns the noted failures of a key's summaries.
+// FailuresOf returns the stored failures of a key's summaries.
 func (a *Checker) FailuresOf(ctx context.Context, base schema.BaseKey) ([]Failure, error) {
 	list, err := a.readFailures(ctx, " AND begins_with(sk, :sk)", item{":sk": dynamo.String(base.String() + "#")})
 	return slices.DeleteFunc(list, func(f Failure) bool { return !f.Known || f.Target.Base != base }), err
 }
 
-// readFailures returns the failures under the key condition that more adds to the partition key.
-func (a *Checker) readFailures(ctx context.Context, more string, values item) ([]Failure, error) {
+// readFailures returns the failures that match a condition of the sort key, such as " AND sk = :sk", with its values. "" is
+// no condition.
+func (a *Checker) readFailures(ctx context.Context, skCondition string, values item) ([]Failure, error) {
 	var list []Failure
 	for _, pk := range schema.FailurePartitions() {
 		in := &dynamodb.QueryInput{
 			TableName: &a.o.Names.Rollups, ConsistentRead: aws.Bool(true),
-			KeyConditionExpression:    aws.String("pk = :pk" + more),
+			KeyConditionExpression:    aws.String("pk = :pk" + skCondition),
 			ExpressionAttributeValues: item{":pk": dynamo.String(pk)},
 		}
 		maps.Copy(in.ExpressionAttributeValues, values)
@@ -73,10 +74,10 @@ func failureOf(it item) Failure {
 	return f
 }
 
-// Forget deletes a failure, and reports whether it did. It keeps a failure that has more records than when it was read.
-func (a *Checker) Forget(ctx context.Context, failure Failure) (bool, error) {
+// Forget deletes a failure. It keeps a failure to which the aggregator has added records since it was read.
+func (a *Checker) Forget(ctx context.Context, failure Failure) (deleted bool, err error) {
 	unchanged, names, values := dynamo.UnchangedCondition(failure.stored, schema.FailureLast, schema.FailureCount)
-	_, err := a.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+	_, err = a.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName: &a.o.Names.Rollups, Key: dynamo.Key(schema.FailureKey(failure.Text)),
 		ConditionExpression:      aws.String("attribute_not_exists(pk) OR (" + *unchanged + ")"),
 		ExpressionAttributeNames: names, ExpressionAttributeValues: values,
@@ -90,14 +91,14 @@ func (a *Checker) Forget(ctx context.Context, failure Failure) (bool, error) {
 	return true, nil
 }
 
-// Work is what a run checks, in the order of its fields, and each target once.
+// Work is what a run checks: first the targets of Failures, and then those of Rest. Each target is checked once.
 type Work struct {
 	Failures []Failure
 	Rest     Source // may be nil
-	All      bool   // whether Rest has all summaries
+	All      bool   // Rest has all summaries
 }
 
-// source returns the source of all targets. It adds the targets of Failures to failed, and emits them once.
+// source returns the source of all targets. It adds the targets of Failures to failed.
 func (w Work) source(failed map[schema.Target]bool) Source {
 	var list []schema.Target
 	for _, f := range w.Failures {
@@ -119,11 +120,11 @@ func (w Work) source(failed map[schema.Target]bool) Source {
 	}
 }
 
-// Do checks work as Run does. With Options.Repair it then forgets the failures whose targets are right. The report has
+// Do checks work as Run does. With Options.Repair it then forgets the failures of targets that are right. The report has
 // the failures that are left.
 //
-// If a run of all summaries leaves each of them right or too old, Do also forgets failures without a known target, or with
-// one that is too old. The run has compared their records, which were written before the failures were read.
+// If Work.All is set and each summary is right or too old after the run, Do also forgets failures whose target is
+// unknown or too old. The run has compared the items of their records.
 func (a *Checker) Do(ctx context.Context, work Work, each func(schema.Target, Result)) (*Report, error) {
 	results := map[schema.Target]Result{} // of the failed targets
 	failed := map[schema.Target]bool{}
@@ -139,10 +140,9 @@ func (a *Checker) Do(ctx context.Context, work Work, each func(schema.Target, Re
 	clean := err == nil && work.All && report.Bad()+report.Open == 0
 	for _, f := range work.Failures {
 		r, checked := results[f.Target]
-		obsolete := f.Known && checked && r.Right()
-		if clean && (!f.Known || r.TooOld()) {
-			obsolete = true
-		}
+		isRight := f.Known && checked && r.Right()
+		isUncheckable := !f.Known || r.TooOld()
+		obsolete := isRight || clean && isUncheckable
 		if err == nil && a.o.Repair && obsolete {
 			var forgotten bool
 			if forgotten, err = a.Forget(ctx, f); forgotten {

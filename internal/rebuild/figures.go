@@ -36,12 +36,12 @@ func figuresOfEvents(p parts.Rollup) *Figures {
 
 func figuresOfEntries(n int64) *Figures { return &Figures{Entries: &n} }
 
-// Texts returns short texts for the two figures of a finding, with at most three of the measures that differ.
+// Texts returns short texts of a finding's figures, with at most three of the measures that differ.
 func (f Finding) Texts() (summary, items string) {
 	return f.Summary.text(f.Items), f.Items.text(f.Summary)
 }
 
-// text returns the figures as text, with the measures that other has not or has differently; "" if both are nil.
+// text returns the figures as text, with the measures that differ from other's; "" if both are nil.
 func (f *Figures) text(other *Figures) string {
 	switch {
 	case f == nil && other == nil:
@@ -73,6 +73,7 @@ func (f *Figures) text(other *Figures) string {
 // maxDiffering bounds the measures that a text shows.
 const maxDiffering = 3
 
+// differingFields returns the first maxDiffering fields, by name, whose measures differ; nil if other is nil.
 func (f *Figures) differingFields(other *Figures) (fields []string) {
 	if other == nil {
 		return nil

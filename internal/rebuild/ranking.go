@@ -18,12 +18,12 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// ranking has a period's entries of the players in the index. An entry has one row in the index, which may be outdated.
+// ranking has sums of a period's entries, which are found by their rows in the index.
 type ranking struct {
 	count          int64
 	cells          parts.Histogram
 	firstPlaces    []boards.Place // by rank
-	players        []string       // some of them, from all write shards
+	players        []string       // some of the players, from all write shards
 	digest         uint64         // of all places: a sum of hashes, independent of their order
 	latestExpiry   int64          // latest expiry, Unix seconds; 0 if any entry never expires, or there is none
 	earliestExpiry int64          // earliest expiry; 0 if none expires
@@ -33,14 +33,14 @@ type ranking struct {
 
 var seed = maphash.MakeSeed()
 
-// samePlaces reports whether two readings have the same places.
+// samePlaces reports whether two readings found the same places. It is false if an entry can't be read.
 func (r *ranking) samePlaces(other *ranking) bool {
 	return r.fault == nil && other.fault == nil && r.count == other.count && r.digest == other.digest && r.cells.Same(other.cells)
 }
 
-// readRanking reads all entries of a board's period. It keeps the first places and, from each write shard, some players for
-// stream markers.
-func (p *period) readRanking(ctx context.Context, wanted int) (*ranking, error) {
+// readRanking reads all entries of a board's period. The result has the first wantedPlaces places and, from each write
+// shard, some players for stream markers.
+func (p *period) readRanking(ctx context.Context, wantedPlaces int) (*ranking, error) {
 	entry, err := p.entryOf(ctx, schema.BaseKey{Type: schema.Board, Name: p.Board})
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (p *period) readRanking(ctx context.Context, wanted int) (*ranking, error) 
 				}
 			}
 			slices.SortFunc(all.firstPlaces, parts.ComparePlaces)
-			all.firstPlaces = all.firstPlaces[:min(wanted, len(all.firstPlaces))]
+			all.firstPlaces = all.firstPlaces[:min(wantedPlaces, len(all.firstPlaces))]
 			all.cells.Limit(parts.MaxCells)
 			mu.Unlock()
 		}
@@ -80,13 +80,12 @@ func (p *period) readRanking(ctx context.Context, wanted int) (*ranking, error) 
 	})
 }
 
-// readEntries returns the entries of rows in the index, for half a read unit each. It ignores probes. The reads are
-// eventually consistent.
+// readEntries returns the entries of rows in the index, by eventually consistent reads. It ignores probes.
 func (p *period) readEntries(ctx context.Context, rows []item) (entries []item, err error) {
-	keys := map[string]item{} // a moving row may be there twice
+	keys := map[string]item{} // by partition key: a row that is moved may be in the index twice
 	for _, it := range rows {
 		pk, sk := dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK)
-		if _, _, _, entry := schema.ParseEntryKey(pk, sk); entry {
+		if _, _, _, isEntry := schema.ParseEntryKey(pk, sk); isEntry {
 			keys[pk] = dynamo.Key(pk, sk)
 		}
 	}
@@ -96,7 +95,7 @@ func (p *period) readEntries(ctx context.Context, rows []item) (entries []item, 
 	return entries, nil
 }
 
-// addItem adds an entry, and returns its player.
+// addItem adds an entry, and returns its player. If the entry can't be read, it sets the fault, and ok is false.
 func (r *ranking) addItem(it item) (player string, ok bool) {
 	e, err := boards.ParseEntry(it)
 	if err != nil {

@@ -49,8 +49,8 @@ type Client interface {
 	client.Updater
 }
 
-// Options configure a Checker. Numbers and times are not negative. The first four fields must have the values of the deployed
-// functions.
+// Options configure a Checker. Numbers and times are not negative. The first four fields must have the values of the
+// deployed functions.
 type Options struct {
 	Names           schema.Names
 	Rules           fold.Rules    // of the event rollups
@@ -58,15 +58,15 @@ type Options struct {
 	RollupRetention time.Duration // of event rollups; 0 keeps them for ever
 
 	Repair bool // write the figures that a summary should have
-	// Lower also repairs an event rollup that has more events than are stored. Events may have been
-	// deleted, or have expired: the rollup then has the stored events only.
+	// Lower also repairs an event rollup that has more events than are stored, as after events expired. The rollup then has
+	// the stored events only.
 	Lower bool
 	// afterErase, with Repair, checks counters on all write shards that can exist. It empties summaries of counters and
 	// boards without items, whatever the retentions say.
 	afterErase bool
 
 	IndexLag    time.Duration    // upper bound on the lag of the boards' index; default 30 s
-	Wait        time.Duration    // how long to wait for folds in flight; 0 doesn't wait, nor does the repair of a counter
+	Wait        time.Duration    // how long to wait for folds in flight; the repair of a counter doesn't wait
 	Poll        time.Duration    // between two reads while waiting; default 500 ms
 	Concurrency int              // targets at a time; default 32
 	ReadUnits   int              // RCU/s that table scans consume at most; default dynamo.ScanUnits
@@ -89,7 +89,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Checker compares and repairs. It is safe for concurrent use.
+// Checker compares summaries with their items, and repairs them. It is safe for concurrent use.
 type Checker struct {
 	*tools
 	checks map[schema.Summary]summaryCheck // by form of summary
@@ -116,8 +116,8 @@ type summaryCheck interface {
 	targets(name string, r Range) ([]schema.Target, error)
 }
 
-// Targets returns a base key's targets in a range. The kind sets the default of a bound that is
-// zero. It returns an error for a range with too many targets.
+// Targets returns a base key's targets in a range. If a bound is zero, the kind has a default. Targets returns an error
+// for a kind without summaries, or a range with too many targets.
 func (a *Checker) Targets(base schema.BaseKey, r Range) ([]schema.Target, error) {
 	check, known := a.checks[schema.TraitsOf(base.Type).Summary]
 	if !known {
@@ -126,9 +126,8 @@ func (a *Checker) Targets(base schema.BaseKey, r Range) ([]schema.Target, error)
 	return check.targets(base.Name, r)
 }
 
-// Check checks one target: a counter (whatever its partial), an entity's bucket or a board's
-// period. The result has what is wrong with the target. An error is DynamoDB's or ctx's, and
-// means that the check of the target did not finish.
+// Check checks one target: a counter, an entity's bucket or a board's period. The result has what is wrong with the
+// target. It returns an error of DynamoDB or ctx if the check did not finish.
 func (a *Checker) Check(ctx context.Context, target schema.Target) (Result, error) {
 	check, known := a.checks[schema.TraitsOf(target.Base.Type).Summary]
 	if !known {
@@ -170,7 +169,7 @@ func (t *tools) entryOf(ctx context.Context, base schema.BaseKey) (shardmap.Entr
 // maxReads bounds the concurrent calls for one target.
 const maxReads = 16
 
-// concurrently calls do for 0 to n-1, maxReads at a time, and returns the first error.
+// concurrently calls do for each i from 0 to n-1, maxReads at a time, and returns the first error.
 func concurrently(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxReads)

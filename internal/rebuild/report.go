@@ -16,7 +16,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// State is what a check found wrong with a counter's write shard, a bucket or a board's period.
+// State is what is wrong with a counter's write shard, a bucket or a board's period.
 type State string
 
 // States that can be repaired.
@@ -41,7 +41,7 @@ const (
 	TooOld     State = "too old"    // the events or the rollup may have expired
 )
 
-// next says what to do about a finding that was not repaired.
+// next has what to do about a finding that was not repaired.
 var next = map[State]string{
 	Stale: repairIt, Wrong: repairIt, Removed: repairIt, Ahead: repairIt,
 	Copy:       repairIt + "; copies of events of the last minutes stay until they are older",
@@ -73,7 +73,7 @@ type Finding struct {
 	Next       string      `json:"next,omitempty"` // what to do; absent once it is repaired
 }
 
-// describe names the target in all findings, and what to do.
+// describe sets the target and Next in all findings.
 func (r Result) describe(target schema.Target) {
 	for i := range r.Findings {
 		f := &r.Findings[i]
@@ -96,7 +96,7 @@ func (f Finding) compare(g Finding) int {
 	return cmp.Compare(*f.WriteShard, *g.WriteShard)
 }
 
-// Result is the outcome of one target, which is right if there are no findings.
+// Result is the outcome of one target's check. The target was right if there are no findings.
 type Result struct {
 	Findings []Finding
 	Items    int64 // write shards of a counter, events of a bucket, or entries of a period
@@ -112,7 +112,7 @@ func oneFinding(state State, detail string) Result {
 	return Result{Findings: []Finding{{State: state, Detail: detail}}}
 }
 
-// Right reports whether the target is right now.
+// Right reports whether the target was right, or all its findings are repaired.
 func (r Result) Right() bool {
 	return !slices.ContainsFunc(r.Findings, func(f Finding) bool { return !f.Repaired })
 }
@@ -142,7 +142,7 @@ type Report struct {
 	Left      []Failure `json:"left"`      // failures that were not
 }
 
-// MaxFindings bounds the findings that a Report describes; all are counted.
+// MaxFindings bounds the findings in a Report, which counts all.
 const MaxFindings = 1000
 
 // Bad returns the number of targets that are wrong or could not be checked, except targets that are too old or open.
@@ -191,9 +191,8 @@ func List(targets ...schema.Target) Source {
 // Run checks the targets of a source, Options.Concurrency at a time. If each is not nil, Run calls
 // it after each target, one call at a time.
 //
-// Run stops if ctx ends, or if DynamoDB rejects something that all targets need (a table, a
-// permission). The report then covers the targets that were finished. After any other error the
-// target's finding is Failed, and the other targets go on.
+// Run returns an error if ctx ends, or if DynamoDB rejects a call for lack of a table or a permission, which all targets
+// need. The report then covers the targets that were finished. After any other error of a target, its finding is Failed.
 func (a *Checker) Run(ctx context.Context, source Source, each func(schema.Target, Result)) (*Report, error) {
 	report := &Report{Begun: a.o.Now().UTC().Truncate(time.Millisecond), States: map[State]int{}, Findings: []Finding{}, Left: []Failure{}}
 	var mu sync.Mutex
@@ -215,14 +214,14 @@ func (a *Checker) Run(ctx context.Context, source Source, each func(schema.Targe
 		})
 		return ctx.Err()
 	})
-	if checkErr := group.Wait(); checkErr != nil { // it also stopped the source
+	if checkErr := group.Wait(); checkErr != nil { // this error also stopped the source
 		err = checkErr
 	}
 	slices.SortStableFunc(report.Findings, Finding.compare)
 	return report, err
 }
 
-// checkTarget is Check, but returns an error only if it concerns all targets. It returns a finding for any other error.
+// checkTarget is Check, but returns only errors that concern all targets. For any other error it returns a Failed finding.
 func (a *Checker) checkTarget(ctx context.Context, target schema.Target) (Result, error) {
 	result, err := a.Check(ctx, target)
 	concernsAll := isCallError(err) && !isTargetSpecific(err)
@@ -234,15 +233,14 @@ func (a *Checker) checkTarget(ctx context.Context, target schema.Target) (Result
 	return result, nil
 }
 
-// isTargetSpecific reports whether a call's error may affect one target only: the key is invalid, or capacity was exhausted.
+// isTargetSpecific reports whether a call's error may be of one target only: DynamoDB rejected or throttled the request, or
+// failed.
 func isTargetSpecific(err error) bool {
 	kind := dynamo.Classify(err)
-	api, ok := errors.AsType[smithy.APIError](err)
-	return ok && api.ErrorCode() == "ValidationException" ||
-		errors.Is(kind, shard.ErrThrottled) || errors.Is(kind, shard.ErrUnavailable) || errors.Is(kind, shard.ErrContended)
+	return dynamo.IsRejected(err) || errors.Is(kind, shard.ErrThrottled) || errors.Is(kind, shard.ErrUnavailable)
 }
 
-// isCallError reports whether an error comes from a call, not from the data that was read.
+// isCallError reports whether an error is of a call to DynamoDB or of its context, and not of the data that was read.
 func isCallError(err error) bool {
 	_, sdk := errors.AsType[*smithy.OperationError](err)
 	return sdk || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||

@@ -10,20 +10,20 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// EventPlace is a partition key that has, or had, events of a bucket.
+// EventPlace is a partition key that may have, or had, events of a bucket.
 type EventPlace struct {
 	Bucket
 	PK string
 }
 
-// maxPlaces bounds the places of a proof, so that it needs few more than maxMarks markers at worst.
+// maxPlaces bounds the places of one proof, so that it rarely needs more than maxMarks markers.
 const maxPlaces = 128
 
-// ProveAllEvents is ProveEvents for the partition keys of several buckets. missing is why nothing is proved; "" if all
-// earlier writes are folded.
+// ProveAllEvents proves that all earlier writes of events at these places are folded, as ProveEvents does. missing is why
+// this is not proved; "" if it is.
 func (m *Prover) ProveAllEvents(ctx context.Context, places []EventPlace) (missing string, err error) {
-	for some := range slices.Chunk(places, maxPlaces) {
-		proof, err := m.prove(ctx, eventPlaces(some).addMarkers)
+	for chunk := range slices.Chunk(places, maxPlaces) {
+		proof, err := m.prove(ctx, eventPlaces(chunk).addMarkers)
 		if err != nil || proof.Missing != "" {
 			return proof.Missing, err
 		}
@@ -32,12 +32,10 @@ func (m *Prover) ProveAllEvents(ctx context.Context, places []EventPlace) (missi
 }
 
 // ProveEvents proves that all earlier writes of a bucket's events on these partition keys are folded.
-// Without partition keys there is nothing to prove.
 //
-// DynamoDB splits its partitions, and with them stream shards, by ranges of sort keys. If two markers
-// came through one stream shard, the records of all items between them came through this stream shard,
-// too, or through its parents, which are read before it. If the markers came through two stream shards,
-// a third may be between: more markers narrow the gap down to a millisecond.
+// DynamoDB splits its partitions, and with them stream shards, by ranges of sort keys. If one stream shard acknowledged two
+// markers, the records of all items between them came through this stream shard, or through its parents, which are read
+// before it. If two stream shards did, a third may be between them: more markers narrow the gap down to a millisecond.
 func (m *Prover) ProveEvents(ctx context.Context, b Bucket, partitionKeys []string) (Proof, error) {
 	var places eventPlaces
 	for _, pk := range partitionKeys {
@@ -49,8 +47,8 @@ func (m *Prover) ProveEvents(ctx context.Context, b Bucket, partitionKeys []stri
 // eventPlaces are the partition keys of one proof.
 type eventPlaces []EventPlace
 
-// addMarkers adds the markers that are still needed. All markers before were acknowledged.
-func (a eventPlaces) addMarkers(f *fence) {
+// addMarkers adds the markers that are still needed, after all earlier markers were acknowledged.
+func (a eventPlaces) addMarkers(f *proofRun) {
 	if len(f.markers) == 0 {
 		for _, p := range a {
 			p.addMarker(f, p.Start)
@@ -70,7 +68,7 @@ func (a eventPlaces) addMarkers(f *fence) {
 }
 
 // addMarker adds a marker before all events of its millisecond or, at the bucket's end, after all events.
-func (p EventPlace) addMarker(f *fence, at time.Time) {
+func (p EventPlace) addMarker(f *proofRun, at time.Time) {
 	place := at.Format(schema.TimeLayout) + schema.MarkerBefore
 	switch {
 	case at.Equal(p.Start):
@@ -81,57 +79,53 @@ func (p EventPlace) addMarker(f *fence, at time.Time) {
 	f.markers = append(f.markers, &proofMarker{pk: p.PK, at: at, sk: place + f.id + "#"})
 }
 
-// narrow adds markers between neighbours that came through different stream shards.
-func (p EventPlace) narrow(f *fence, list []*proofMarker) {
+// narrow adds up to gapMarks markers between each two neighbours that different stream shards acknowledged. list is in
+// order.
+func (p EventPlace) narrow(f *proofRun, list []*proofMarker) {
 	for i := 1; i < len(list); i++ {
 		from, to := list[i-1], list[i]
-		steps := min(gapMarks, int(to.at.Sub(from.at)/time.Millisecond)-1)
 		if from.shard == to.shard {
 			continue
 		}
-		for step := range steps { // none below 0
-			p.addMarker(f, between(from.at, to.at, step+1, steps+1))
+		gap := to.at.Sub(from.at).Milliseconds()
+		added := min(gapMarks, gap-1)
+		for n := int64(1); n <= added; n++ {
+			p.addMarker(f, from.at.Add(time.Duration(gap*n/(added+1))*time.Millisecond))
 		}
 	}
 }
 
-// between returns the millisecond at n/all of the way.
-func between(from, to time.Time, n, all int) time.Time {
-	milliseconds := to.Sub(from).Milliseconds() * int64(n) / int64(all)
-	return from.Add(time.Duration(milliseconds) * time.Millisecond)
-}
-
-// MaxOwnMarkers bounds the markers beside existing entries. In a period with no more players, each entry gets a marker.
+// MaxOwnMarkers bounds the markers of a proof beside existing entries.
 const MaxOwnMarkers = 1024
 
 // maxSortKey is the longest sort key, in bytes: DynamoDB's quota.
 const maxSortKey = 1024
 
-// ProveEntries proves that all earlier writes of entries are folded: those of this board's period, which has these players,
-// and those of other boards and periods, since all are in one table.
+// ProveEntries proves that all earlier writes of entries are folded: of this period, which has these players, and of all
+// other boards and periods, since all are in one table.
 //
-// Entries are distributed over the table by the hash of their partition keys. A marker beside an entry comes through the
-// entry's stream shard. For deleted entries, and entries beyond MaxOwnMarkers, there are markers beside invented players: so
-// many that each stream shard very probably gets one.
+// A marker beside an entry comes through the entry's stream shard. For deleted entries, and entries beyond
+// MaxOwnMarkers, there are markers beside invented players. A hash distributes them over the table, so that each stream
+// shard very probably gets one.
 func (m *Prover) ProveEntries(ctx context.Context, p Period, players []string) (Proof, error) {
-	own := players[:min(len(players), MaxOwnMarkers)]
-	made := 0
-	return m.prove(ctx, func(f *fence) {
+	existing := players[:min(len(players), MaxOwnMarkers)]
+	invented := 0
+	return m.prove(ctx, func(f *proofRun) {
 		want := shardMarks * f.countStreamShards()
 		if len(f.markers) == 0 {
 			want = edgeMarks
-			for _, player := range own {
+			for _, player := range existing {
 				f.addEntryMarker(p, player)
 			}
 		}
-		for ; made < want; made++ {
+		for ; invented < want; invented++ {
 			f.addEntryMarker(p, ulid.Make().String())
 		}
 	})
 }
 
-// addEntryMarker adds a marker beside a player's entry, if the acknowledgement's key fits.
-func (f *fence) addEntryMarker(p Period, player string) {
+// addEntryMarker adds a marker beside a player's entry, unless the acknowledgement's sort key would be too long.
+func (f *proofRun) addEntryMarker(p Period, player string) {
 	pk, _ := schema.EntryKey(p.Board, p.Label, player)
 	sk := schema.BoardMarkerSK(f.o.Now(), f.id, len(f.markers))
 	if _, ack := schema.AckKey(f.id, pk, sk); len(ack) <= maxSortKey {

@@ -24,7 +24,7 @@ func TestSameHistograms(t *testing.T) {
 		for _, p := range places {
 			h.Add(p, 1)
 		}
-		h.raise(level)
+		h.raiseTo(level)
 		h.AddLate(late)
 		return h
 	}
@@ -191,7 +191,7 @@ func TestBoundsOfCells(t *testing.T) {
 	if got := boundary(MeritOrder(highest) + 1); got != "" {
 		t.Errorf("above all scores: %q", got)
 	}
-	if got := boundary(MeritOrder(-highest)); got != beyond {
+	if got := boundary(MeritOrder(-highest)); got != schema.LastRankKey {
 		t.Errorf("below all scores: %q", got)
 	}
 }

@@ -29,11 +29,11 @@ const (
 
 // Bytes returns the packed form.
 func (h Histogram) Bytes() []byte {
-	all := uint64(1) << (maxLevel - 1) // the bits set in any cell
+	usedBits := uint64(1) << (maxLevel - 1) // bits that are set in any cell; the first, so that zeros is below 64
 	for cell := range h.cells {
-		all |= cell
+		usedBits |= cell
 	}
-	zeros := bits.TrailingZeros64(all)
+	zeros := bits.TrailingZeros64(usedBits)
 	b := binary.AppendVarint([]byte{cellsVersion, byte(h.level), byte(zeros)}, h.late)
 	b = binary.AppendUvarint(b, uint64(len(h.cells)))
 	last := uint64(0)
@@ -59,7 +59,7 @@ func parseHistogram(data []byte) (Histogram, error) {
 	h.late = r.Int()
 	r.readCells(&h, zeros)
 	if len(r.Left) > 0 {
-		r.Fail("there is more behind its end")
+		r.Fail("there are bytes after its end")
 	}
 	if r.Err != nil {
 		return Histogram{}, fmt.Errorf("a histogram: %w", r.Err)
@@ -67,13 +67,15 @@ func parseHistogram(data []byte) (Histogram, error) {
 	return h, nil
 }
 
-// readCells reads the cells of a histogram. They must be in order and match its level.
+// readCells reads the cells of a histogram, without their low zero bits. The cells must be in order, and not above the
+// highest cell of its level.
 func (r *reader) readCells(h *Histogram, zeros uint) {
 	highest := uint64(math.MaxUint64) >> h.level >> zeros
 	cell := uint64(0)
 	for i := range r.readCount(maxParsedCells) {
 		distance, count := r.Uint(), r.Int()
-		if distance > highest-cell || i > 0 && distance == 0 {
+		isRepeated := i > 0 && distance == 0
+		if isRepeated || distance > highest-cell {
 			r.Fail("its cells are not in order")
 			return
 		}

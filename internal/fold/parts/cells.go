@@ -7,11 +7,11 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// MaxCells bounds the cells of a stored histogram. With more different scores than that, half to all
-// of the cells are in use. docs/performance/ranks.txt has the cost and precision of this number.
+// MaxCells bounds the cells of a stored histogram. A histogram of more different scores has 1,000 to 2,000 cells.
+// docs/performance/ranks.txt has the cost and precision of this bound.
 const MaxCells = 2000
 
-// MeritOrder maps numbers to integers of the same order: the bits of a float64, adjusted for the sign.
+// MeritOrder returns a merit's position: an integer, such that a higher merit has a higher position.
 func MeritOrder(f float64) uint64 {
 	bits := math.Float64bits(f)
 	if bits>>63 == 1 {
@@ -21,22 +21,22 @@ func MeritOrder(f float64) uint64 {
 }
 
 // unorder is the inverse of MeritOrder.
-func unorder(n uint64) float64 {
-	if n>>63 == 1 {
-		return math.Float64frombits(n &^ (1 << 63))
+func unorder(position uint64) float64 {
+	if position>>63 == 1 {
+		return math.Float64frombits(position &^ (1 << 63))
 	}
-	return math.Float64frombits(^n)
+	return math.Float64frombits(^position)
 }
 
-// Histogram counts entries by cells of their merits. A merit's cell is its [MeritOrder] without the
-// lowest level bits. So each doubling of the merit is divided into about equal cells.
+// Histogram counts entries by cells of their merits. A merit's cell is its [MeritOrder] without the lowest bits. So the
+// merits between a number and its double are divided into cells of about equal width.
 //
-// A fragment may have negative counts, for entries that were added in another fragment. The zero
-// Histogram counts no entries.
+// A fragment may have negative counts, for entries that were added in another fragment. The zero Histogram counts no
+// entries.
 type Histogram struct {
-	level uint
-	cells map[uint64]int64 // no zeros
-	late  int64
+	level uint             // number of the bits that are left out
+	cells map[uint64]int64 // number of entries by cell; no zeros
+	late  int64            // number of entries with an outdated row in the index
 }
 
 // Clone returns a copy that may be changed.
@@ -45,7 +45,7 @@ func (h Histogram) Clone() Histogram { return Histogram{h.level, maps.Clone(h.ce
 // Late returns how many entries have an outdated row in the index.
 func (h Histogram) Late() int64 { return h.late }
 
-// AddLate counts n more entries with an outdated row, or fewer.
+// AddLate counts n more entries with an outdated row, or fewer for a negative n.
 func (h *Histogram) AddLate(n int64) { h.late += n }
 
 // Cells returns how many cells have a count.
@@ -59,11 +59,10 @@ func (h Histogram) Total() (n int64) {
 	return n
 }
 
-// Add counts n more entries, or fewer, at a place in the [MeritOrder] of merits. It does not bound the cells:
-// see Limit.
-func (h *Histogram) Add(place uint64, n int64) { h.addToCell(place>>h.level, n) }
+// Add counts n more entries, or fewer for a negative n, at a [MeritOrder]. It may add a cell: see Limit.
+func (h *Histogram) Add(position uint64, n int64) { h.addToCell(position>>h.level, n) }
 
-// AddMerit is Add for entries with a [boards.Place.Merit].
+// AddMerit is Add for entries with this [boards.Place.Merit].
 func (h *Histogram) AddMerit(merit boards.Score, n int64) { h.Add(MeritOrder(merit.Float()), n) }
 
 func (h *Histogram) addToCell(cell uint64, n int64) {
@@ -76,15 +75,15 @@ func (h *Histogram) addToCell(cell uint64, n int64) {
 	}
 }
 
-// Limit raises the level until there are at most cells cells; cells is 1 or more.
-func (h *Histogram) Limit(cells int) {
-	for len(h.cells) > cells {
-		h.raise(h.level + 1)
+// Limit joins neighbouring cells until there are at most maxCells, which is 1 or more.
+func (h *Histogram) Limit(maxCells int) {
+	for len(h.cells) > maxCells {
+		h.raiseTo(h.level + 1)
 	}
 }
 
-// raise joins cells into those of a higher level.
-func (h *Histogram) raise(level uint) {
+// raiseTo joins cells into the larger cells of a higher level.
+func (h *Histogram) raiseTo(level uint) {
 	joined := Histogram{level: level, late: h.late}
 	for cell, n := range h.cells {
 		joined.addToCell(cell>>(level-h.level), n)
@@ -92,10 +91,10 @@ func (h *Histogram) raise(level uint) {
 	*h = joined
 }
 
-// Merge adds another fragment. The higher level applies to the sum.
+// Merge adds another fragment. The sum has the larger cells of the two.
 func (h *Histogram) Merge(other Histogram) {
 	if h.level < other.level {
-		h.raise(other.level)
+		h.raiseTo(other.level)
 	}
 	for cell, n := range other.cells {
 		h.addToCell(cell>>(h.level-other.level), n)
@@ -103,10 +102,10 @@ func (h *Histogram) Merge(other Histogram) {
 	h.late += other.late
 }
 
-// Same reports whether two histograms count the same, at the level of the coarser one.
+// Same reports whether two histograms have the same counts in the larger cells of the two.
 func (h Histogram) Same(other Histogram) bool {
 	level := max(h.level, other.level)
-	h.raise(level)
-	other.raise(level)
+	h.raiseTo(level)
+	other.raiseTo(level)
 	return h.late == other.late && maps.Equal(h.cells, other.cells)
 }

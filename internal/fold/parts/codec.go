@@ -17,7 +17,7 @@ type codec[V any] struct {
 	merge  func(total *V, value V)
 	fits   func(total, value V) bool // reports whether one fragment can hold both
 	holds  func(V) bool              // reports whether the value counts anything
-	size   func(V) int               // rough size of its item, in bytes
+	size   func(V) int               // approximate size of the value in an item, in bytes
 }
 
 // attributes returns a fragment as it is stored, without its keys.
@@ -33,8 +33,7 @@ func (c codec[V]) attributes(p Part[V]) item {
 	return stored
 }
 
-// parseFragment returns the fragment in an item, without its stream shard, or an error if the value can't be
-// read.
+// parseFragment returns the fragment in an item, without its stream shard, or an error if the value can't be read.
 func (c codec[V]) parseFragment(stored item) (p Part[V], err error) {
 	p.stored, p.Sequence = stored, sequenceOf(stored)
 	p.ExpiresAt, _ = dynamo.Whole(stored, schema.ExpiresAt)
@@ -45,12 +44,12 @@ func (c codec[V]) parseFragment(stored item) (p Part[V], err error) {
 	return p, err
 }
 
-// parse is parseFragment for callers that also write fragments. Damage has its error, and those of
-// the attributes that all fragments have.
+// parse is parseFragment for callers that also write fragments. The fragment's Damage has all errors, also of seq and
+// expires_at.
 func (c codec[V]) parse(stored item) (p Part[V]) {
 	p, p.Damage = c.parseFragment(stored)
 	if p.Sequence == "" {
-		p.Damage = errors.Join(p.Damage, errors.New("its seq is missing, or no sequence number"))
+		p.Damage = errors.Join(p.Damage, errors.New("its seq is missing, or is not a sequence number"))
 	}
 	if _, known := dynamo.Whole(stored, schema.ExpiresAt); !known && stored[schema.ExpiresAt] != nil {
 		p.Damage = errors.Join(p.Damage, errors.New("its "+schema.ExpiresAt+" is not a whole number"))
@@ -68,8 +67,8 @@ func (c codec[V]) parseCounting(stored item, now time.Time) (*Part[V], error) {
 	return &p, nil
 }
 
-// sequenceOf returns a fragment's sequence number, with the text that follows its digits. It returns "" for an invalid
-// number: a fold would skip all records with lower numbers.
+// sequenceOf returns a fragment's sequence number, with the suffix of an emptied fragment. It returns "" for a text that
+// may sort after all sequence numbers, since folds would skip all records then.
 func sequenceOf(stored item) string {
 	sequence := dynamo.Text(stored, schema.RollupSequence)
 	merged := strings.HasSuffix(dynamo.Text(stored, schema.SK), schema.MergedPart)

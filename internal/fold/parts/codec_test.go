@@ -31,7 +31,7 @@ func TestStoredTops(t *testing.T) {
 		{"", true, "EOF"},
 		{"\x01", true, "EOF"},
 		{"\x01\x00", true, "EOF"},
-		{"\x01\x00\x00\x00", true, "there is more behind its end"},
+		{"\x01\x00\x00\x00", true, "there are bytes after its end"},
 		{"\x01\x00\x01\x01b\x019\x01", true, "it is whole, and has a floor"},
 		{"\x01\x01\x01a\x019\x01\x0e\x00", false, "entry 0 ranks after the floor"},
 		{"\x01\x01\x01c\x019\x01\x0e\x01\x01b\x019\x01", false, "entry 0 ranks after the floor"},
@@ -42,8 +42,8 @@ func TestStoredTops(t *testing.T) {
 		{"\x01\x01\x01a\x01x\x01\x0e\x00", true, "a place in it can't be read"},
 		{"\x01\x01\x01a\x019\xff\xff\x99\xa6\xea\xaf\xe3\x01\x0e\x00", true, "[a 9 rev 7]"},
 		{"\x01\x01\x01a\x019\x80\x80\x9a\xa6\xea\xaf\xe3\x01\x0e\x00", true, "a place in it can't be read"},
-		{"\x01\x03\x00\x00", true, "its count exceeds the bound or the data"},
-		{"\x01\x81\x20" + strings.Repeat("\x00", 5000), true, "its count exceeds the bound or the data"},
+		{"\x01\x03\x00\x00", true, "its number of elements exceeds the bound or the data"},
+		{"\x01\x81\x20" + strings.Repeat("\x00", 5000), true, "its number of elements exceeds the bound or the data"},
 	} {
 		top, err := ParseTop([]byte(c.packed), c.whole)
 		if err != nil {
@@ -90,10 +90,10 @@ func TestStoredHistograms(t *testing.T) {
 		"\x01\x3e\x01\x00\x01\x02\x0a":         "its cells are not in order",
 		"\x01\x3e\x01\x00\x01\x01\x0a":         "level 62, late 0, map[2:5]",
 		"\x01\x3f\x00\x00\x02\x01\x0a\x01\x0a": "its cells are not in order",
-		"\x01\x00\x01\x03\x01\x02\x0a\x00":     "there is more behind its end",
+		"\x01\x00\x01\x03\x01\x02\x0a\x00":     "there are bytes after its end",
 		"\x02\x00\x01\x03\x01\x02\x0a":         "a histogram has version 2, and this release reads only 1",
 		"":                                     "EOF",
-		"\x01\x00\x00\x00\x81\x80\x02" + strings.Repeat("\x01\x02", maxParsedCells+1): "its count exceeds the bound or the data",
+		"\x01\x00\x00\x00\x81\x80\x02" + strings.Repeat("\x01\x02", maxParsedCells+1): "its number of elements exceeds the bound or the data",
 	} {
 		h, err := parseHistogram([]byte(packed))
 		if err != nil {

@@ -8,8 +8,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/decimal"
 )
 
-// Bounds of numbers that are rolled up. Their sums stay within the 38 digits that DynamoDB keeps,
-// in any order.
+// Bounds of numbers that are rolled up. Their sums stay within the 38 digits that DynamoDB keeps, in any order.
 const (
 	maxDigits = 15 // significant digits, and digits before the point
 	places    = 15 // decimal places
@@ -26,18 +25,19 @@ type Decimal struct {
 // largest is the largest number that can be rolled up.
 var largest = scale("1", maxDigits, false)
 
-// Measurable parses a number that can be rolled up: up to 15 significant digits, a magnitude up to
-// 1e15, and up to 15 decimal places. ok is false for others.
-func Measurable(text string) (Decimal, bool) {
+// Measurable parses a number that can be rolled up: up to 15 significant digits, a magnitude up to 1e15, and up to 15
+// decimal places. ok is false for any other text.
+func Measurable(text string) (number Decimal, ok bool) {
 	digits, power, negative, ok := parse(text)
 	atLimit := digits == "1" && power == maxDigits
-	if !ok || len(digits) > maxDigits || power < -places || len(digits)+power > maxDigits && !atLimit {
+	tooLarge := len(digits)+power > maxDigits && !atLimit
+	if !ok || tooLarge || len(digits) > maxDigits || power < -places {
 		return Decimal{}, false
 	}
 	return scale(digits, power, negative), true
 }
 
-// maxPower is far above that of any sum.
+// maxPower is far above the power of ten of any sum.
 const maxPower = 60
 
 // StoredDecimal parses a number of a stored fragment.
@@ -49,7 +49,8 @@ func StoredDecimal(text string) (Decimal, error) {
 	return scale(digits, power, negative), nil
 }
 
-// parse returns a number as [decimal.Number.Parts] does. A plus sign, which DynamoDB never writes, is not ok.
+// parse returns a number as [decimal.Number.Parts] does. ok is false if the text is not a number, or begins with a plus
+// sign.
 func parse(text string) (digits string, power int, negative, ok bool) {
 	n, ok := decimal.Parse(text)
 	digits, power, negative = n.Parts()
@@ -94,7 +95,7 @@ func (d Decimal) quotient(n int64) Decimal {
 	return Decimal{quotient}
 }
 
-// always38 is a number of bits that always stays below 1e38.
+// always38 is a number of bits: each integer with so many bits has at most 38 digits.
 const always38 = 126
 
 // storable reports whether DynamoDB keeps all digits of the number.

@@ -18,7 +18,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
-// ErrUnreadable means that no fold can read the stored summary, so none can continue it.
+// ErrUnreadable means that a fold can't read the stored summary, or an item that it needs.
 var ErrUnreadable = errors.New("the stored summary can't be read")
 
 // errNoStreamShard means that a delivery names no stream shard. A sequence number alone doesn't show
@@ -27,14 +27,14 @@ var errNoStreamShard = errors.New("the delivery names no stream shard: give the 
 
 // Record is one stream record's change of a fragment.
 type Record[V any] struct {
-	Sequence string // of the record, as [Sequence] makes it
-	Apply    func(*V)
+	Sequence string   // the record's sequence number, as [Sequence] returns it
+	Apply    func(*V) // makes the change
 }
 
 // Sequence returns a record's sequence number with leading zeros, so that text order is number order.
 func Sequence(sequence string) (string, error) {
 	if len(sequence) > schema.RollupSequenceDigits || strings.Trim(sequence, "0123456789") != "" {
-		return "", fmt.Errorf("its sequence number is not a number of up to %d digits", schema.RollupSequenceDigits)
+		return "", fmt.Errorf("its sequence number %.60q is not a number of up to %d digits", sequence, schema.RollupSequenceDigits)
 	}
 	return strings.Repeat("0", schema.RollupSequenceDigits-len(sequence)) + sequence, nil
 }
@@ -61,10 +61,10 @@ func (s *Store[V]) Folder(client client.Updater) *Folder[V] {
 	})}
 }
 
-// Fold adds the records that the stream shard's fragment does not have yet, in one update. The
-// fragment then expires at expires; the zero time is never. The update is conditional on the fragment
-// that the Folder has cached. After a failed condition, which returns the current fragment, Fold adds
-// the records with higher sequence numbers to that one.
+// Fold adds the records that the stream shard's fragment does not have yet, in one update. expires is the fragment's new
+// expiry; the zero time is never. Fold reads nothing: the update's condition is that the fragment is as the Folder has
+// cached it. After a failed condition, which returns the stored fragment, Fold adds the records with higher sequence
+// numbers to that.
 func (f *Folder[V]) Fold(ctx context.Context, key Key, streamShard string, expires time.Time, records []Record[V]) error {
 	if streamShard == "" {
 		return errNoStreamShard
@@ -104,7 +104,7 @@ func (f *Folder[V]) Fold(ctx context.Context, key Key, streamShard string, expir
 	return nil
 }
 
-// advance returns a fragment with these ordered records added; changed is false if it already has all.
+// advance returns a fragment with the records that it lacks, which are in order. changed is false if it lacks none.
 func (f *Folder[V]) advance(known Part[V], records []Record[V]) (next Part[V], changed bool) {
 	next = Part[V]{StreamShard: known.StreamShard, Sequence: known.Sequence, Value: f.store.codec.clone(known.Value)}
 	for _, r := range records {
@@ -117,8 +117,8 @@ func (f *Folder[V]) advance(known Part[V], records []Record[V]) (next Part[V], c
 	return next, changed
 }
 
-// update returns the update that replaces the fragment with the sequence number was, or adds one if
-// was is empty.
+// update returns the update that stores next, on the condition that the stored fragment has this sequence number, or has
+// none if it is "".
 func (s *Store[V]) update(key Key, was string, next Part[V]) *dynamodb.UpdateItemInput {
 	attributes, remove := s.codec.attributes(next), ""
 	if next.ExpiresAt == 0 {

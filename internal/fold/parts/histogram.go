@@ -25,12 +25,13 @@ func NewHistograms(client Client, table string, now func() time.Time) *Store[His
 	return &Store[Histogram]{histogramCodec, client, table, now}
 }
 
-// HistogramPart returns the fragment of a histogram in an item, as RollupPart does.
+// HistogramPart returns the fragment of a histogram in an item. It returns nil for a fragment that counts nothing, and an
+// error for a fragment that can't be read.
 func HistogramPart(stored item, now time.Time) (*Part[Histogram], error) {
 	return histogramCodec.parseCounting(stored, now)
 }
 
-// Period identifies a board's histogram: that of one of its periods.
+// Period identifies a period of a board.
 type Period struct{ Board, Label string }
 
 // PK returns the partition key of the period's top.

@@ -178,8 +178,8 @@ func TestProofOfManyPlaces(t *testing.T) {
 	}
 	l = &layout{streamShard: func(string, string) string { return "s" }}
 	proof, err := l.prover().ProveEvents(t.Context(), places[0].Bucket, []string{places[0].PK})
-	if want := fmt.Sprintf("%0*d", schema.RollupSequenceDigits, len(l.acks)-1); err != nil || proof.Floors["s"] != want {
-		t.Errorf("the low watermarks are %v, %v; want %s", proof.Floors, err, want)
+	if want := fmt.Sprintf("%0*d", schema.RollupSequenceDigits, len(l.acks)-1); err != nil || proof.Watermarks["s"] != want {
+		t.Errorf("the low watermarks are %v, %v; want %s", proof.Watermarks, err, want)
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 // Marker is a stream marker that was read from the stream.
 type Marker struct {
 	PK, SK   string
-	Sequence string // of its record
-	id       string // of its proof
+	Sequence string // sequence number of the marker's record
+	id       string // identifies the check that wrote the marker
 }
 
 // MarkerOf returns the stream marker in a record; ok is false for other records.

@@ -7,12 +7,11 @@ import (
 
 // Bounds of a fragment. Numbers beyond them are counted as skipped.
 const (
-	MaxMeasures  = 20  // fields: the first to be added; those of one event in the order of their names
+	MaxMeasures  = 20  // fields: the first that were added, and of one event the first by name
 	MaxFieldName = 255 // bytes
 )
 
-// Rollup sums up events. The zero Rollup has no event. Its counts are negative if more events were subtracted
-// than added.
+// Rollup sums up events. The zero Rollup has no event. Its counts are negative if more events were subtracted than added.
 type Rollup struct {
 	Events   int64              `dynamodbav:"events"`
 	Measures map[string]Measure `dynamodbav:"measures"`          // by field
@@ -35,7 +34,7 @@ func (m Measure) Same(other Measure) bool {
 	return m.N == other.N && m.Sum.Cmp(other.Sum) == 0 && m.Min.Cmp(other.Min) == 0 && m.Max.Cmp(other.Max) == 0
 }
 
-// empty reports whether no number is left. A minimum and a maximum may be left.
+// empty reports whether all numbers were subtracted. The minimum and the maximum stay.
 func (m Measure) empty() bool { return m.N == 0 && m.Sum.Cmp(Decimal{}) == 0 }
 
 func (m Measure) merge(other Measure) Measure {
@@ -50,7 +49,7 @@ func (m Measure) merge(other Measure) Measure {
 	return m
 }
 
-// Clone returns a copy that may be changed.
+// Clone returns a copy that may be changed. Its Measures are not nil.
 func (p Rollup) Clone() Rollup {
 	p.Measures = maps.Clone(p.Measures)
 	if p.Measures == nil {
@@ -59,8 +58,7 @@ func (p Rollup) Clone() Rollup {
 	return p
 }
 
-// Same reports whether both have the same sums and counts. It ignores fields whose numbers were all
-// subtracted.
+// Same reports whether two rollups have the same counts and measures. It ignores fields whose numbers were all subtracted.
 func (p Rollup) Same(other Rollup) bool {
 	return p.Events == other.Events && p.Skipped == other.Skipped && maps.EqualFunc(p.present(), other.present(), Measure.Same)
 }
@@ -72,13 +70,13 @@ func (p Rollup) present() map[string]Measure {
 	return fields
 }
 
-// Add adds one event with these numbers by field, as DynamoDB writes them.
+// Add adds one event with these numbers, as DynamoDB writes them, by field.
 func (p *Rollup) Add(numbers map[string]string) { p.count(numbers, 1) }
 
-// Subtract subtracts one event with these numbers. Minimum and maximum stay.
+// Subtract subtracts one event with these numbers by field. Minima and maxima stay.
 func (p *Rollup) Subtract(numbers map[string]string) { p.count(numbers, -1) }
 
-// count adds an event once, or -1 times.
+// count adds an event if times is 1, and subtracts it if times is -1.
 func (p *Rollup) count(numbers map[string]string, times int64) {
 	p.Events += times
 	for _, field := range slices.Sorted(maps.Keys(numbers)) {
@@ -88,9 +86,9 @@ func (p *Rollup) count(numbers map[string]string, times int64) {
 	}
 }
 
-// addNumber adds a number once, or -1 times. It returns false, and adds nothing, if the number or the sum is out of
-// bounds. A sum is out of bounds only after millions of very large and very fine numbers.
-func (p *Rollup) addNumber(field, text string, times int64) bool {
+// addNumber adds a number if times is 1, and subtracts it if times is -1. It returns false, and changes nothing, if the
+// number, its field or the sum is out of bounds. A sum is only after millions of very large and very fine numbers.
+func (p *Rollup) addNumber(field, text string, times int64) (added bool) {
 	m, known := p.Measures[field]
 	value, ok := Measurable(text)
 	hasRoom := known || len(p.Measures) < MaxMeasures
@@ -130,9 +128,8 @@ func (e Extremes) Add(numbers map[string]string) {
 	}
 }
 
-// Narrow returns a copy of p with the minima and maxima of the events that still exist, and reports whether it differs from
-// p. A field without these keeps its minimum and maximum, unless all its numbers were subtracted: then the copy leaves the
-// field out.
+// Narrow returns a copy of p with the extremes of the events that still exist, and reports whether it differs from p. A
+// field without existing numbers keeps its extremes, but is left out of the copy if all its numbers were subtracted.
 func (p Rollup) Narrow(existing Extremes) (narrowed Rollup, changed bool) {
 	narrowed = p.Clone()
 	for field, m := range p.Measures {

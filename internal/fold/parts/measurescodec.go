@@ -19,8 +19,7 @@ type storedRollup struct {
 	Rollup
 }
 
-// Attributes returns the fragment as it is stored, without its keys, its sequence number and its
-// times.
+// Attributes returns a fragment as it is stored, without its keys, its sequence number and its times.
 func (p Rollup) Attributes() item {
 	if p.Measures == nil {
 		p.Measures = map[string]Measure{}
@@ -32,8 +31,7 @@ func (p Rollup) Attributes() item {
 	return attributes
 }
 
-// ParseRollup returns the fragment in the attributes that Attributes returns. It returns an error for
-// another version or damaged attributes.
+// ParseRollup is the inverse of [Rollup.Attributes]. It returns an error for another version or damaged attributes.
 func ParseRollup(attributes item) (Rollup, error) {
 	v, ok := attributes[schema.Version].(*types.AttributeValueMemberN)
 	if ok && v.Value != strconv.Itoa(version) {

@@ -8,12 +8,10 @@
 //	total := store.Sum(read)
 //	_, err = store.Replace(ctx, hour.Key(), read, total, expires, nil) // into one fragment, or ErrMoved
 //
-// A fragment counts all records of its stream shard up to its sequence number, each once
-// (I13). Every write of a fragment requires the sequence number that was read or cached,
-// and sets another one. So folds may go on while fragments are replaced. A later fold fails
-// its condition, reads the emptied fragment, skips the records up to its sequence number, and
-// counts the rest from zero. An earlier fold makes Replace fail. It does not matter whether a
-// stream shard is closed.
+// A fragment counts all records of its stream shard up to its sequence number, each once (I13). Every write of a fragment
+// requires the sequence number that was read or cached, and sets another one. So folds may go on while fragments are
+// replaced. A later fold fails its condition, reads the emptied fragment, skips the records up to its sequence number,
+// and counts the rest from zero. An earlier fold makes Replace fail. It does not matter whether a stream shard is closed.
 //
 // A read during Replace may return some fragments from before it and others from after it.
 package parts
@@ -47,7 +45,7 @@ type Client interface {
 // Key is the location of one summary's fragments.
 type Key struct {
 	Partitions []string // partition keys; a fragment's is calculated from its stream shard
-	Prefix     string   // of their sort keys, before the stream shard
+	Prefix     string   // of the fragments' sort keys, before the stream shard
 	Target     string   // the summary's name in failures and errors
 }
 
@@ -65,19 +63,19 @@ type Part[V any] struct {
 	AsOf        time.Time // time of the last fold, or of the last Replace for the merged fragment; zero if unknown
 	ExpiresAt   int64     // Unix seconds; 0 for never
 	Value       V
-	Damage      error // why it can't be read; nil if it can
+	Damage      error // why the fragment can't be read; nil if it can
 
-	stored item // as it was read; nil if it was not read
+	stored item // the item as it was read; nil if the fragment was not read
 }
 
-// Merged reports whether p is the merged fragment, which replaced others.
+// Merged reports whether p is the merged fragment.
 func (p Part[V]) Merged() bool { return p.StreamShard == schema.MergedPart }
 
-// Emptied reports whether a fragment has nothing except its sequence number.
+// Emptied reports whether a fragment was emptied, and has only its sequence number.
 func (p Part[V]) Emptied() bool { return strings.HasSuffix(p.Sequence, schema.EmptiedSuffix) }
 
-// Expired reports whether a fragment has expired. It then counts nothing, although DynamoDB may delete it as late as two
-// days after.
+// Expired reports whether a fragment has expired. An expired fragment counts nothing, although DynamoDB may delete it up to
+// two days later.
 func (p Part[V]) Expired(now time.Time) bool { return p.ExpiresAt != 0 && p.ExpiresAt <= now.Unix() }
 
 // Counts reports whether a fragment counts any records.
@@ -85,19 +83,19 @@ func (p Part[V]) Counts(now time.Time) bool {
 	return p.Damage == nil && !p.Emptied() && !p.Expired(now)
 }
 
-// rested reports whether nothing was folded for as long as a stream keeps its records.
+// rested reports whether the last fold is so long ago that no record of the fragment can be redelivered.
 func (p Part[V]) rested(now time.Time) bool {
 	return !p.AsOf.IsZero() && now.Sub(p.AsOf) > schema.EmptiedLifetime
 }
 
-// Same reports whether two reads returned the same fragments: nothing was folded or rewritten between.
-func Same[V any](read, again []Part[V]) bool {
-	return slices.EqualFunc(read, again, func(p, q Part[V]) bool {
+// Same reports whether two reads returned the same fragments: nothing was folded or rewritten between them.
+func Same[V any](first, second []Part[V]) bool {
+	return slices.EqualFunc(first, second, func(p, q Part[V]) bool {
 		return p.StreamShard == q.StreamShard && p.Sequence == q.Sequence && (p.Damage == nil) == (q.Damage == nil)
 	})
 }
 
-// Damage returns an error that names the fragments that can't be read, or nil.
+// Damage returns an error that names the fragments that can't be read; nil if all can.
 func Damage[V any](read []Part[V]) error {
 	var faults []error
 	for _, p := range read {
@@ -119,8 +117,8 @@ type Store[V any] struct {
 // maxParts bounds the fragments of one summary.
 const maxParts = 20_000
 
-// Read returns all fragments of a summary in the order of their stream shards, the merged one last,
-// by strongly consistent reads. They include fragments that are expired, emptied or damaged.
+// Read returns all fragments of a summary by strongly consistent reads: also expired, emptied and damaged ones. They are in
+// the order of their stream shards, and the merged one is last.
 func (s *Store[V]) Read(ctx context.Context, key Key) (list []Part[V], err error) {
 	for _, pk := range key.Partitions {
 		in := &dynamodb.QueryInput{
@@ -130,7 +128,7 @@ func (s *Store[V]) Read(ctx context.Context, key Key) (list []Part[V], err error
 		}
 		for it, err := range dynamo.Items(ctx, s.client, in) {
 			if err == nil && len(list) == maxParts {
-				err = fmt.Errorf("it has more than %d fragments", maxParts)
+				err = fmt.Errorf("there are more than %d", maxParts)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("reading the fragments of %q: %w", key.Target, err)
@@ -155,17 +153,17 @@ func (s *Store[V]) Sum(read []Part[V]) (total V) {
 	return total
 }
 
-// LatestExpiry returns the latest expiry of the fragments that count, 0 for never; some is false if none
-// counts.
-func LatestExpiry[V any](read []Part[V], now time.Time) (expires int64, some bool) {
+// LatestExpiry returns the latest expiry of the fragments that count, in Unix seconds; 0 if one never expires. anyCounts is
+// false if no fragment counts.
+func LatestExpiry[V any](read []Part[V], now time.Time) (expires int64, anyCounts bool) {
 	for _, p := range read {
 		switch {
 		case !p.Counts(now):
 		case p.ExpiresAt == 0:
 			return 0, true
 		default:
-			expires, some = max(expires, p.ExpiresAt), true
+			expires, anyCounts = max(expires, p.ExpiresAt), true
 		}
 	}
-	return expires, some
+	return expires, anyCounts
 }

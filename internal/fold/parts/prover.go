@@ -25,7 +25,7 @@ type ProverClient interface {
 	client.Deleter
 }
 
-// ProverOptions configure a Prover.
+// ProverOptions configure a Prover. All fields are needed.
 type ProverOptions struct {
 	Names schema.Names
 	Wait  time.Duration // for all acknowledgements of a round of markers
@@ -33,7 +33,8 @@ type ProverOptions struct {
 	Now   func() time.Time
 }
 
-// Prover writes, awaits and removes stream markers. It is safe for concurrent use.
+// Prover proves that the aggregator has folded earlier writes: it writes stream markers, and awaits their acknowledgements.
+// It is safe for concurrent use.
 type Prover struct {
 	o      ProverOptions
 	client ProverClient
@@ -44,40 +45,41 @@ func NewProver(o ProverOptions, client ProverClient) *Prover { return &Prover{o,
 
 // Proof is the outcome of a set of markers.
 type Proof struct {
-	// Missing is why nothing is proved; "" if all earlier writes are folded.
+	// Missing is why nothing is proved, for a report; "" if all earlier writes are folded.
 	Missing string
-	// Floors has the low watermark of each stream shard: the sequence number of its last marker, 40
-	// digits. Of the records that the proof covers, those up to the watermark were written before the proof.
-	Floors map[string]string
+	// Watermarks has the low watermark of each stream shard: the sequence number, of 40 digits, of its last marker. Of the
+	// records that the proof covers, those up to the watermark were written before the proof.
+	Watermarks map[string]string
 }
 
 // Bounds of stream markers.
 const (
-	edgeMarks  = 24   // of a board in the first round, which shows how many stream shards there are
-	gapMarks   = 15   // between two markers of different stream shards
-	shardMarks = 32   // of a board for each stream shard: it gets none with probability e^-32
-	maxMarks   = 4096 // of one proof
-	maxCalls   = 16   // in flight at a time
+	edgeMarks  = 24   // markers of a board in the first round, which shows how many stream shards there are
+	gapMarks   = 15   // markers that are added between two markers of different stream shards
+	shardMarks = 32   // markers of a board for each stream shard, which gets none of them with probability e^-32
+	maxMarks   = 4096 // markers of one proof
+	maxCalls   = 16   // calls in flight
 )
 
 // proofMarker is a stream marker that was written.
 type proofMarker struct {
 	pk, sk string
-	at     time.Time // the marker sorts before the events of this time; not set beside entries
-	shard  string    // stream shard of the acknowledgement; "" before that
-	seq    string    // of its record, 40 digits; "" for none
+	at     time.Time // the marker sorts before the events of this time; zero for a marker beside an entry
+	shard  string    // the stream shard that acknowledged the marker; "" before the acknowledgement
+	seq    string    // the sequence number of the marker's record, 40 digits; "" if it is unknown
 }
 
-// fence has the markers of one proof.
-type fence struct {
+// proofRun has the markers of one proof.
+type proofRun struct {
 	*Prover
 	id      string
 	markers []*proofMarker
 }
 
-// prove writes and awaits the markers that addMarkers adds, until it adds no more, and removes all of them.
-func (m *Prover) prove(ctx context.Context, addMarkers func(*fence)) (Proof, error) {
-	f := &fence{Prover: m, id: ulid.Make().String()}
+// prove writes the markers that addMarkers adds, and awaits their acknowledgements, until addMarkers adds no more. Then it
+// removes all markers.
+func (m *Prover) prove(ctx context.Context, addMarkers func(*proofRun)) (Proof, error) {
+	f := &proofRun{Prover: m, id: ulid.Make().String()}
 	defer f.remove(ctx)
 	addMarkers(f)
 	for from := 0; from < len(f.markers); {
@@ -97,11 +99,11 @@ func (m *Prover) prove(ctx context.Context, addMarkers func(*fence)) (Proof, err
 			floors[m.shard] = max(floors[m.shard], m.seq)
 		}
 	}
-	return Proof{Floors: floors}, nil
+	return Proof{Watermarks: floors}, nil
 }
 
-// countStreamShards returns how many stream shards the markers came through.
-func (f *fence) countStreamShards() int {
+// countStreamShards returns how many stream shards acknowledged the markers.
+func (f *proofRun) countStreamShards() int {
 	seen := map[string]bool{}
 	for _, m := range f.markers {
 		seen[m.shard] = true
@@ -109,8 +111,8 @@ func (f *fence) countStreamShards() int {
 	return len(seen)
 }
 
-// putAndAwait writes markers and awaits them, or returns why it gave up.
-func (f *fence) putAndAwait(ctx context.Context, markers []*proofMarker) (missing string, err error) {
+// putAndAwait writes markers and awaits their acknowledgements. missing is why it gave up; "" if all are acknowledged.
+func (f *proofRun) putAndAwait(ctx context.Context, markers []*proofMarker) (missing string, err error) {
 	if err := f.putAll(ctx, markers); err != nil {
 		return "", err
 	}
@@ -134,6 +136,8 @@ func (f *fence) putAndAwait(ctx context.Context, markers []*proofMarker) (missin
 // unnamed stands for the stream shard of a delivery that does not name it.
 const unnamed = "-"
 
+// whyUnnamed returns why acknowledged markers prove nothing: a delivery did not name its stream shard. Otherwise it
+// returns "".
 func whyUnnamed(markers []*proofMarker) (missing string) {
 	if slices.ContainsFunc(markers, func(m *proofMarker) bool { return m.shard == unnamed }) {
 		return "the aggregator's event source mapping does not name its stream shards: it needs a tumbling window"
@@ -141,7 +145,7 @@ func whyUnnamed(markers []*proofMarker) (missing string) {
 	return ""
 }
 
-func (f *fence) putAll(ctx context.Context, markers []*proofMarker) error {
+func (f *proofRun) putAll(ctx context.Context, markers []*proofMarker) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxCalls)
 	for _, m := range markers {
@@ -159,9 +163,8 @@ func (m *Prover) putMarker(ctx context.Context, pk, sk string) error {
 	return nil
 }
 
-// readAcknowledgements reads the acknowledgements of markers, and returns the markers without one. It reads
-// only the range from the first marker to the last.
-func (f *fence) readAcknowledgements(ctx context.Context, markers []*proofMarker) (left []*proofMarker, err error) {
+// readAcknowledgements reads the acknowledgements of markers, and returns the markers without one.
+func (f *proofRun) readAcknowledgements(ctx context.Context, markers []*proofMarker) (left []*proofMarker, err error) {
 	bySK := map[string]*proofMarker{}
 	for _, m := range markers {
 		_, sk := schema.AckKey(f.id, m.pk, m.sk)
@@ -180,19 +183,18 @@ func (f *fence) readAcknowledgements(ctx context.Context, markers []*proofMarker
 		if err != nil {
 			return nil, fmt.Errorf("reading the acknowledgements %q: %w", pk, err)
 		}
-		m := bySK[dynamo.Text(it, schema.SK)]
-		if m != nil {
+		if m := bySK[dynamo.Text(it, schema.SK)]; m != nil {
 			m.shard, m.seq = cmp.Or(dynamo.Text(it, schema.StreamShard), unnamed), dynamo.Text(it, schema.RollupSequence)
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(markers), func(m *proofMarker) bool { return m.shard != "" }), nil
 }
 
-// removeTime bounds the removal of markers. Markers that remain expire.
+// removeTime bounds the removal of markers. The remaining markers expire.
 const removeTime = 30 * time.Second
 
-// remove deletes as many of the markers as it can, even after ctx has ended.
-func (f *fence) remove(ctx context.Context) {
+// remove deletes the markers, even after ctx has ended. It ignores errors.
+func (f *proofRun) remove(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
 	defer cancel()
 	var group errgroup.Group

@@ -4,8 +4,8 @@ import "github.com/hotshard/hotshard/pkg/shard/boards"
 
 // Reach is how far down in rank all entries are known. The zero Reach covers no entry.
 type Reach struct {
-	whole bool          // covers all entries
-	floor *boards.Place // otherwise covers entries up to this place; nil covers none
+	whole bool          // all entries are covered
+	floor *boards.Place // unless whole, the last place that is covered; nil if none is
 }
 
 // Everything returns a Reach that covers all entries.
@@ -22,7 +22,7 @@ func (r Reach) Covers(p boards.Place) bool {
 	return r.whole || r.floor != nil && ComparePlaces(p, *r.floor) <= 0
 }
 
-// MayCover reports whether r covers an entry with this merit if its time is early enough.
+// MayCover reports whether r covers an entry with this merit and some time.
 func (r Reach) MayCover(merit boards.Score) bool {
 	return r.whole || r.floor != nil && merit.Cmp(r.floor.Merit()) >= 0
 }

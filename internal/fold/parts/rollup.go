@@ -8,9 +8,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// MaxFields bounds the fields of an event rollup's merged fragment. A stream shard's fragment has up to
-// MaxMeasures, and others may have other fields. With names of 255 bytes the merged fragment
-// has 80 KB, of the 400 KB that an item may have.
+// MaxFields bounds the fields of an event rollup's merged fragment. The fragment of each stream shard has up to MaxMeasures
+// fields, and they may differ. With names of 255 bytes the merged fragment has 80 KB.
 const MaxFields = 200
 
 var rollupCodec = codec[Rollup]{
@@ -62,15 +61,14 @@ func (b Bucket) Key() Key {
 	return Key{[]string{pk}, sk, schema.EventTarget(b.Entity, b.Width, b.Start)}
 }
 
-// Expiry returns the expiry of a fragment that replaces those read, or 0 for never. It is not
-// before that of any fragment that counts, nor before the retention after the bucket's end. A
-// retention of 0 is for ever.
+// Expiry returns the expiry, in Unix seconds, of a fragment that replaces those read; 0 is never. It is not before the
+// expiry of any fragment that counts, nor before the retention after the bucket's end. A retention of 0 is for ever.
 func (b Bucket) Expiry(read []Part[Rollup], retention time.Duration, now time.Time) int64 {
-	last, some := LatestExpiry(read, now)
+	last, anyCounts := LatestExpiry(read, now)
 	switch {
-	case retention == 0, some && last == 0:
+	case retention == 0, anyCounts && last == 0:
 		return 0
-	case !some && now.After(b.End()):
+	case !anyCounts && now.After(b.End()):
 		return now.Add(retention).Unix()
 	}
 	return max(last, b.End().Add(retention).Unix())
@@ -86,8 +84,7 @@ func BucketFor(t schema.Target) Bucket {
 	return Bucket{Entity: t.Base.Name, Width: t.Bucket, Start: t.Start.UTC()}
 }
 
-// BucketOf returns the bucket whose rollup has a fragment in an item of the rollups table; ok is
-// false for other items.
+// BucketOf returns the bucket whose rollup has a fragment in an item of the rollups table; ok is false for other items.
 func BucketOf(pk, sk string) (b Bucket, streamShard string, ok bool) {
 	entity, _, err := schema.ParseRollupPartition(pk)
 	if err != nil {

@@ -18,13 +18,12 @@ func StoredTop(item map[string]types.AttributeValue) (*Top, error) {
 	places, _ := item[schema.TopPlaces].(*types.AttributeValueMemberB)
 	whole, _ := item[schema.TopWhole].(*types.AttributeValueMemberBOOL)
 	if places == nil || whole == nil {
-		return nil, errors.New("it lacks places or whole")
+		return nil, errors.New("it lacks the binary places or the boolean whole")
 	}
 	return ParseTop(places.Value, whole.Value)
 }
 
-// Attributes returns a fragment of the histogram as it is stored, without its keys, its sequence
-// number and its times.
+// Attributes returns a fragment of the histogram as it is stored, without its keys, its sequence number and its times.
 func (h Histogram) Attributes() map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{
 		schema.Version:        &types.AttributeValueMemberN{Value: schema.BoardVersion},
@@ -32,15 +31,14 @@ func (h Histogram) Attributes() map[string]types.AttributeValue {
 	}
 }
 
-// StoredHistogram returns a stream shard's fragment of a histogram in its item, or an error if the
-// item is damaged.
+// StoredHistogram returns a stream shard's fragment of a histogram in its item, or an error if the item is damaged.
 func StoredHistogram(item map[string]types.AttributeValue) (Histogram, error) {
 	if err := checkVersion(item); err != nil {
 		return Histogram{}, err
 	}
 	cells, _ := item[schema.HistogramCells].(*types.AttributeValueMemberB)
 	if cells == nil {
-		return Histogram{}, errors.New("it lacks cells")
+		return Histogram{}, errors.New("it lacks the binary cells")
 	}
 	return parseHistogram(cells.Value)
 }
@@ -62,17 +60,18 @@ func (t *Top) Places() []boards.Place {
 	return list
 }
 
-// Neighbours returns how many other players are ahead of a place, and up to n places before it and n places after it, by
-// rank. ok is false if the top may lack some of these places.
-func (t *Top) Neighbours(of boards.Place, n int) (ahead int, above, below []boards.Place, ok bool) {
+// Neighbours returns how many other players are ahead of a place, and up to n places above it and n below it, by rank.
+// ok is false if the top may lack some of these places.
+func (t *Top) Neighbours(place boards.Place, n int) (ahead int, above, below []boards.Place, ok bool) {
 	for _, e := range t.entries {
 		switch {
-		case e.Player == of.Player:
-		case ComparePlaces(e.Place, of) < 0:
+		case e.Player == place.Player:
+		case ComparePlaces(e.Place, place) < 0:
 			above = append(above, e.Place)
 		case len(below) < n:
 			below = append(below, e.Place)
 		}
 	}
-	return len(above), above[max(0, len(above)-n):], below, t.Covers(of) && (t.whole || len(below) == n)
+	hasAllBelow := t.whole || len(below) == n
+	return len(above), above[max(0, len(above)-n):], below, t.Covers(place) && hasAllBelow
 }

@@ -6,10 +6,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// Top holds the first players of a board's period: all that its reach covers.
-//
-// It holds some more players than readers want, so that it rarely needs another source when players
-// fall or leave.
+// Top holds the first players of a board's period: all that its reach covers. It holds more players than readers want, so
+// that the index is rarely read when players fall or leave.
 type Top struct {
 	Reach
 	entries []TopEntry // by rank
@@ -29,12 +27,13 @@ func (t *Top) Clone() *Top {
 	return &Top{t.Reach, slices.Clone(t.entries)}
 }
 
-// Same reports whether two tops have equal entries and reach. It ignores Unsure.
+// Same reports whether two tops have equal entries and reach. It does not compare Unsure.
 func (t *Top) Same(other *Top) bool {
 	return !t.Exceeds(other.Reach) && !other.Exceeds(t.Reach) &&
 		slices.EqualFunc(t.entries, other.entries, func(a, b TopEntry) bool { return a.Place == b.Place && a.Rev == b.Rev })
 }
 
+// indexOf returns the index of a player's entry, or -1.
 func (t *Top) indexOf(player string) int {
 	return slices.IndexFunc(t.entries, func(e TopEntry) bool { return e.Player == player })
 }
@@ -46,14 +45,14 @@ func (t *Top) Holds(player string) bool { return t.indexOf(player) >= 0 }
 // the top from a record, which may be old and redelivered: if the player may belong in the top, mustRead is true, and the
 // caller reads the entry.
 func (t *Top) FoldRecord(s EntryState) (mustRead bool) {
-	at := t.indexOf(s.Player)
-	if at < 0 {
+	index := t.indexOf(s.Player)
+	if index < 0 {
 		return s.Present && t.Covers(s.Place)
 	}
-	held := t.entries[at]
+	held := t.entries[index]
 	isDelete := s.Rev == held.Rev && !s.Present
 	if s.Rev > held.Rev || isDelete {
-		t.putEntry(at, s, held.Unsure)
+		t.putEntry(index, s, held.Unsure)
 	}
 	return false
 }
@@ -64,21 +63,22 @@ func (t *Top) FoldRecord(s EntryState) (mustRead bool) {
 // stored top, which lacks the player, and be ignored. So a player who enters is unsure: the entry
 // must be read again once the top is stored. Later writes fold into a top that has the player.
 func (t *Top) FoldEntry(s EntryState) {
-	at := t.indexOf(s.Player)
-	unsure := at < 0 || t.entries[at].Unsure && t.entries[at].Rev != s.Rev
-	t.putEntry(at, s, unsure)
+	index := t.indexOf(s.Player)
+	entered := index < 0
+	unsure := entered || t.entries[index].Unsure && t.entries[index].Rev != s.Rev
+	t.putEntry(index, s, unsure)
 }
 
-// putEntry replaces the entry at an index, or adds one for -1, if the player has a place in the top.
-func (t *Top) putEntry(at int, s EntryState, unsure bool) {
-	if at >= 0 {
-		t.entries = slices.Delete(t.entries, at, at+1)
+// putEntry removes the entry at an index, unless it is -1, and adds one for s, if s has a place in the top.
+func (t *Top) putEntry(oldIndex int, s EntryState, unsure bool) {
+	if oldIndex >= 0 {
+		t.entries = slices.Delete(t.entries, oldIndex, oldIndex+1)
 	}
 	if !s.Present || !t.Covers(s.Place) {
 		return
 	}
-	at, _ = slices.BinarySearchFunc(t.entries, s.Place, func(e TopEntry, p boards.Place) int { return ComparePlaces(e.Place, p) })
-	t.entries = slices.Insert(t.entries, at, TopEntry{Place: s.Place, Rev: s.Rev, Unsure: unsure})
+	index, _ := slices.BinarySearchFunc(t.entries, s.Place, func(e TopEntry, p boards.Place) int { return ComparePlaces(e.Place, p) })
+	t.entries = slices.Insert(t.entries, index, TopEntry{Place: s.Place, Rev: s.Rev, Unsure: unsure})
 }
 
 // UnsurePlayers returns the players whose entries must be read again.
@@ -92,36 +92,35 @@ func (t *Top) UnsurePlayers() []string {
 	return players
 }
 
-// MarkSure records that all entries were read again and are unchanged.
+// MarkSure marks all entries as sure, after they were read again and found unchanged.
 func (t *Top) MarkSure() {
 	for i := range t.entries {
 		t.entries[i].Unsure = false
 	}
 }
 
-// Widen extends the reach of the top, if to is wider. The caller then offers or takes the players
-// in between.
+// Widen extends the top's reach, if to is wider. The caller then folds the entries of the players between the old and
+// the new reach.
 func (t *Top) Widen(to Reach) {
 	if to.Exceeds(t.Reach) {
 		t.Reach = to
 	}
 }
 
-// Bounds of a top's packed form, in bytes: an item has up to 400 KB. A top is trimmed to the upper
-// bound. A top above the lower bound is never short.
+// Bounds of a top's packed form, in bytes. An item has up to 400 KB.
 const (
-	maxTopBytes = 300 << 10
-	lowTopBytes = 250 << 10
+	maxTopBytes = 300 << 10 // a larger top is trimmed
+	lowTopBytes = 250 << 10 // a larger top is never short
 )
 
-// TopSize returns how many entries a top holds at most for readers that want size.
+// TopSize returns how many entries a top holds at most for readers that want size entries.
 func TopSize(size int) int { return size + max(20, size/5) }
 
-// Trim removes the last entries beyond most, or beyond the bound in bytes. A top that loses entries is
-// no longer whole.
-func (t *Top) Trim(most int) {
+// Trim removes the last entries beyond maxEntries, or beyond the bound in bytes. A top that loses entries is no longer
+// whole.
+func (t *Top) Trim(maxEntries int) {
 	keep, bytes := 0, maxOverhead
-	for keep < min(most, len(t.entries)) && bytes+entrySize(t.entries[keep]) <= maxTopBytes {
+	for keep < min(maxEntries, len(t.entries)) && bytes+entrySize(t.entries[keep]) <= maxTopBytes {
 		bytes += entrySize(t.entries[keep])
 		keep++
 	}
@@ -130,8 +129,7 @@ func (t *Top) Trim(most int) {
 	}
 }
 
-// IsShort reports whether the top may lack some of the first size players, so that another source
-// must be read.
+// IsShort reports whether the top may lack some of the first size players, so that the index must be read.
 func (t *Top) IsShort(size int) bool {
 	return !t.whole && len(t.entries) < size && len(t.Bytes()) < lowTopBytes
 }

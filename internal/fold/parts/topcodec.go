@@ -18,14 +18,12 @@ import (
 //	entries  in rank: a place, then uvarint of twice the rev, plus 1 if unsure
 //	floor    1 byte, 0 for none; 1 and a place
 //
-// A place is the player and the score's text, each with its length as uvarint before
-// it, and the time in Unix milliseconds as uvarint. If less is better, < is before the
-// score.
+// A place is the player and the score's text, each with its length as uvarint before it, and the time in Unix milliseconds
+// as uvarint. < is before the score if the lowest score ranks first.
 const (
-	topVersion = 1
-	maxEntries = 4096 // most entries that can be read; at most Hold(schema.MaxBoardSize) are written
-	// maxOverhead is the size of a top beside its entries: the count and the floor.
-	maxOverhead = 1 << 10
+	topVersion  = 1
+	maxEntries  = 4096    // most entries that can be read; at most TopSize(schema.MaxBoardSize) are written
+	maxOverhead = 1 << 10 // largest size of a top without its entries, in bytes
 	lowestFirst = "<"
 )
 
@@ -80,7 +78,7 @@ func ParseTop(data []byte, whole bool) (*Top, error) {
 		t.floor = &floor
 	}
 	if len(r.Left) > 0 {
-		r.Fail("there is more behind its end")
+		r.Fail("there are bytes after its end")
 	}
 	if r.Err == nil {
 		r.Err = t.check()
@@ -91,7 +89,8 @@ func ParseTop(data []byte, whole bool) (*Top, error) {
 	return t, nil
 }
 
-// check returns an error if the entries are not in order, repeat a player, or are not covered, or if a whole top has a floor.
+// check returns an error if the entries are not in order, repeat a player, or are not covered, or if a whole top has a
+// floor.
 func (t *Top) check() error {
 	seen := make(map[string]bool, len(t.entries))
 	for i, e := range t.entries {
@@ -118,7 +117,7 @@ type reader struct{ schema.Unpacker }
 func (r *reader) readCount(most uint64) int {
 	n := r.Uint()
 	if n > min(most, uint64(len(r.Left))) {
-		r.Fail("its count exceeds the bound or the data")
+		r.Fail("its number of elements exceeds the bound or the data")
 		return 0
 	}
 	return int(n)
