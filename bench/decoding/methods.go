@@ -108,11 +108,11 @@ func newHotshard() func([]byte) (map[string]int, error) {
 			if err = r.IndexWrites(&writes, indexes); err != nil || len(writes.List) > 0 {
 				return nil, fmt.Errorf("record %d: %d index writes, %w", i, len(writes.List), err)
 			}
-			sketch.AddBytes(key, uint64(units), r.Created.Unix())
+			sketch.Add(key, uint64(units), r.Created.Unix())
 		}
-		if counts == nil || sketch.Len() != len(counts) {
+		if counts == nil || len(sketch.Entries()) != len(counts) {
 			counts = make(map[string]int)
-			for _, e := range sketch.Top(sketch.Len()) {
+			for _, e := range sketch.Entries() {
 				counts[e.Key] = int(e.Low())
 			}
 		}

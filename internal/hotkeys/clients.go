@@ -33,12 +33,3 @@ func CloudWatchClient() (*cloudwatch.Client, error) {
 	c.HTTPClient = connections
 	return cloudwatch.NewFromConfig(c), nil
 }
-
-// MetricSink returns the sink of metrics: CloudWatch's API.
-func MetricSink() (Sink, error) {
-	client, err := CloudWatchClient()
-	if err != nil {
-		return nil, err
-	}
-	return NewCloudWatch(client), nil
-}

@@ -18,7 +18,7 @@ func Deployed(ctx context.Context, settings Settings, log *slog.Logger) (*Handle
 	if err != nil {
 		return nil, err
 	}
-	sink, err := MetricSink()
+	metrics, err := CloudWatchClient()
 	if err != nil {
 		return nil, err
 	}
@@ -32,6 +32,6 @@ func Deployed(ctx context.Context, settings Settings, log *slog.Logger) (*Handle
 	}
 	return New(settings, Deps{
 		Source: source, Heat: db, Shards: OpenShards(db, settings),
-		Partitions: CountPartitions(streams, dynamo.Pause), Metrics: sink, Log: log, Now: time.Now,
+		Partitions: CountPartitions(streams, dynamo.Pause), Metrics: NewCloudWatch(metrics), Log: log, Now: time.Now,
 	})
 }

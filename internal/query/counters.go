@@ -95,12 +95,14 @@ func (r *counterReader) getCounters(ctx context.Context, in *countersInput, now 
 		return nil, err
 	}
 	out := &countersOutput{}
-	if out.Body.Other.Counters = answer; len(answer) == 1 {
+	out.Body.Other.Counters = answer
+	if len(answer) == 1 {
 		out.Body.One = &answer[0]
 	}
 	return out, nil
 }
 
+// readSummaries returns the counters' eventual values, in the order of names.
 func (r *counterReader) readSummaries(ctx context.Context, names []string, now time.Time) (countersAnswer, error) {
 	summaries, err := r.summaries.Read(ctx, names, now)
 	if err != nil {
@@ -118,8 +120,8 @@ func (r *counterReader) readSummaries(ctx context.Context, names []string, now t
 	return answer, nil
 }
 
-// explainMissing replaces a value that can't be read by a detail. If only one counter was requested, it returns the
-// error.
+// explainMissing replaces the value at i by a detail, because an item of the counter can't be read. If only one counter was
+// requested, it returns the error instead.
 func (a countersAnswer) explainMissing(i int, err error) error {
 	if len(a) == 1 {
 		return err
@@ -131,6 +133,7 @@ func (a countersAnswer) explainMissing(i int, err error) error {
 // maxSums bounds the concurrent sums of one request.
 const maxSums = 8
 
+// sumShards returns the counters' strong values, in the order of names.
 func (r *counterReader) sumShards(ctx context.Context, names []string, now time.Time) (countersAnswer, error) {
 	answer := make(countersAnswer, len(names))
 	group, ctx := errgroup.WithContext(ctx)

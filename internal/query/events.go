@@ -8,6 +8,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -45,6 +46,7 @@ type eventReader struct {
 	span   time.Duration
 }
 
+// listEvents returns a page of the events in the requested range.
 func (e *eventReader) listEvents(ctx context.Context, in *eventsInput, now time.Time) (*eventsOutput, error) {
 	wanted, err := e.rangeOf(in, now)
 	if err != nil {
@@ -58,7 +60,8 @@ func (e *eventReader) listEvents(ctx context.Context, in *eventsInput, now time.
 	if err != nil {
 		return nil, err
 	}
-	if next != "" && page.Next == "" { // a cursor might pass a stored event: Query excludes that only if it sets Next
+	// A page after next might lack a stored event, unless Query has set Next. So Query gets the limit of this page.
+	if next != "" && page.Next == "" {
 		wanted.Limit = len(list)
 		if page, err = e.events.Query(ctx, wanted, now); err != nil {
 			return nil, err
@@ -127,30 +130,19 @@ func listOfEvents(in *eventsInput) string { return in.Order + "\x00" + string(in
 func defaultFrom(to httpapi.Time, now time.Time, span time.Duration) time.Time {
 	end := now
 	if !to.IsZero() {
-		end = earlier(to.Time, now)
+		end = heat.MinTime(to.Time, now)
 	}
 	return end.Add(-span)
 }
 
 // clampTime returns t, or the nearest time that an event may have: from 1970 to maxAhead after now.
-func clampTime(t, now time.Time) time.Time { return later(earlier(t, now.Add(maxAhead)), epoch) }
+func clampTime(t, now time.Time) time.Time {
+	return heat.MaxTime(heat.MinTime(t, now.Add(maxAhead)), epoch)
+}
 
 var epoch = time.Unix(0, 0).UTC()
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}
-
+// answerOfEvent returns an event as JSON, or a [shard.ItemError] if its data can't be shown.
 func answerOfEvent(ev events.Event) (event, error) {
 	data, err := httpapi.FormatDocument(ev.Data)
 	if err != nil {
@@ -167,6 +159,7 @@ type eventInput struct {
 
 type eventOutput struct{ Body event }
 
+// getEvent returns one event, which it reads consistently. Without a time, it takes the time from a ULID.
 func (e *eventReader) getEvent(ctx context.Context, in *eventInput, now time.Time) (*eventOutput, error) {
 	hint := ""
 	if in.Time.IsZero() {

@@ -77,8 +77,8 @@ type itemSource interface {
 	All(ctx context.Context, from, to time.Time) iter.Seq2[heat.Window, error]
 }
 
-// hottest are the hottest keys of a time range.
-type hottest struct {
+// hottestKeys are the hottestKeys keys of a time range.
+type hottestKeys struct {
 	rows    []heat.KeyHeat // each base key once, currently hot keys first
 	changed changes
 	current []heat.Window // the windows that decide which keys are currently hot
@@ -86,7 +86,7 @@ type hottest struct {
 }
 
 // hottest returns the hottest keys since from, at most limit.
-func (h *Heat) hottest(ctx context.Context, from, now time.Time, limit int) (found hottest, err error) {
+func (h *Heat) hottest(ctx context.Context, from, now time.Time, limit int) (found hottestKeys, err error) {
 	newest, err := h.readNewest(ctx, from, now.Add(maxAhead), now)
 	if err != nil {
 		return found, err
@@ -109,7 +109,7 @@ func (h *Heat) hottest(ctx context.Context, from, now time.Time, limit int) (fou
 			found.current = append(found.current, window)
 		}
 	}
-	rows := byBaseKey(merger.Rows(), found.changed, newest.asOf)
+	rows := mergeByBaseKey(merger.Rows(), found.changed, newest.asOf)
 	found.rows = rows[:min(limit, len(rows))]
 	return found, nil
 }
@@ -117,6 +117,7 @@ func (h *Heat) hottest(ctx context.Context, from, now time.Time, limit int) (fou
 // rowID identifies a partition key, or a base key with all its write shards.
 type rowID struct{ table, index, key string }
 
+// rowIDOf returns the id of a row's base key, or of the partition key if it is no write shard.
 func rowIDOf(row *heat.KeyHeat) rowID {
 	id := rowID{row.Table, row.Index, row.Key}
 	if base, ok := row.Base(); ok {
@@ -125,18 +126,18 @@ func rowIDOf(row *heat.KeyHeat) rowID {
 	return id
 }
 
-// byBaseKey merges the rows of each base key's write shards into the row of its hottest write shard. It returns the rows
+// mergeByBaseKey merges the rows of each base key's write shards into the row of its hottest write shard. It returns the rows
 // as sortHottest sorts them.
-func byBaseKey(all []heat.KeyHeat, changed changes, asOf time.Time) (rows []heat.KeyHeat) {
-	known := make(map[rowID]int)
+func mergeByBaseKey(all []heat.KeyHeat, changed changes, asOf time.Time) (rows []heat.KeyHeat) {
+	indexes := make(map[rowID]int) // in rows
 	for i := range all {
 		row := &all[i]
 		id := rowIDOf(row)
-		if at, ok := known[id]; ok {
-			rows[at].Join(row)
+		if index, ok := indexes[id]; ok {
+			rows[index].Join(row)
 			continue
 		}
-		known[id] = len(rows)
+		indexes[id] = len(rows)
 		if _, isBase := row.Base(); isBase {
 			row.MarkGrowths(changed[id.key], asOf)
 		}
@@ -146,17 +147,17 @@ func byBaseKey(all []heat.KeyHeat, changed changes, asOf time.Time) (rows []heat
 	return rows
 }
 
-// sortHottest sorts currently hot rows first, then by rate, highest first.
+// sortHottest sorts currently hot rows (hot or saturated) first, then by rate, highest first.
 func sortHottest(rows []heat.KeyHeat) {
-	hot := func(r *heat.KeyHeat) int { return min(int(r.Now), int(heat.Hot)) }
 	slices.SortStableFunc(rows, func(a, b heat.KeyHeat) int {
-		return cmp.Or(cmp.Compare(hot(&b), hot(&a)), cmp.Compare(b.WriteUnitsPerSecond, a.WriteUnitsPerSecond), cmp.Compare(a.Key, b.Key))
+		aHot, bHot := min(a.Now, heat.Hot), min(b.Now, heat.Hot)
+		return cmp.Or(cmp.Compare(bHot, aHot), cmp.Compare(b.WriteUnitsPerSecond, a.WriteUnitsPerSecond), cmp.Compare(a.Key, b.Key))
 	})
 }
 
 // currentRows returns, for each currently hot row, its rows in the current windows. If a minute lacks the details of a
 // window with a hot key, it reads the items of that window.
-func (h *Heat) currentRows(ctx context.Context, found *hottest) (map[rowID][]heat.KeyHeat, error) {
+func (h *Heat) currentRows(ctx context.Context, found *hottestKeys) (map[rowID][]heat.KeyHeat, error) {
 	hot := make(map[rowID]bool)
 	for i := range found.rows {
 		hot[rowIDOf(&found.rows[i])] = found.rows[i].Now >= heat.Hot
@@ -170,7 +171,7 @@ func (h *Heat) currentRows(ctx context.Context, found *hottest) (map[rowID][]hea
 				return nil, err
 			}
 		}
-		for _, row := range byBaseKey(rows, nil, time.Time{}) {
+		for _, row := range mergeByBaseKey(rows, nil, time.Time{}) {
 			if id := rowIDOf(&row); hot[id] {
 				current[id] = append(current[id], row)
 			}

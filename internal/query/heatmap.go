@@ -20,7 +20,7 @@ const (
 	minStep         = time.Second
 	maxStep         = 10 * time.Minute
 	maxColumns      = 1440
-	usualColumns    = 240
+	defaultColumns  = 240
 )
 
 // steps lists the column lengths that a request without a step may get.
@@ -43,6 +43,7 @@ type heatInput struct {
 
 type heatOutput struct{ Body struct{ heat.Matrix } }
 
+// getHeat returns the matrix that the parameters ask for.
 func (h *Heat) getHeat(ctx context.Context, in *heatInput, now time.Time) (*heatOutput, error) {
 	o, err := in.options(now.UTC())
 	if err != nil {
@@ -149,7 +150,7 @@ func (in *heatInput) columnLength(span time.Duration) (time.Duration, error) {
 		return 0, httpapi.InvalidAt("query.from", "it must be at most 7 days before to", httpapi.FormatTime(in.From.Time))
 	}
 	if in.Step == "" {
-		return usualStep(span), nil
+		return defaultStep(span), nil
 	}
 	step, fault := in.Step.Within(minStep, maxStep, time.Second)
 	if fault != "" {
@@ -161,10 +162,10 @@ func (in *heatInput) columnLength(span time.Duration) (time.Duration, error) {
 	return step, nil
 }
 
-// usualStep returns the shortest of steps with which a time range has at most usualColumns, or else the longest step.
-func usualStep(span time.Duration) time.Duration {
+// defaultStep returns the shortest of steps with which a time range has at most defaultColumns, or else the longest step.
+func defaultStep(span time.Duration) time.Duration {
 	for _, step := range steps {
-		if span <= usualColumns*step {
+		if span <= defaultColumns*step {
 			return step
 		}
 	}

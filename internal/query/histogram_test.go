@@ -37,10 +37,10 @@ func TestRankByHistogram(t *testing.T) {
 		folded         time.Duration // age of the last fold
 		caches, unread bool          // caches what it reads
 	}{
-		{1, 0, 3, 0, 4, 0, false, false}, {1, 0, maxFound, 0, maxFound + 1, 0, false, false}, {5000, 9 * time.Second, 3, 0, 5001, time.Hour, false, false},
+		{1, 0, 3, 0, 4, 0, false, false}, {1, 0, maxRead, 0, maxRead + 1, 0, false, false}, {5000, 9 * time.Second, 3, 0, 5001, time.Hour, false, false},
 		{0, 0, 3, 1, each + 4, time.Minute, false, false}, {0, 0, 3, 2, 2*each + 4, time.Minute, false, false}, {0, 0, 3, 3, 3*each + 1, time.Minute, true, false},
 		{5000, 10 * time.Second, 3, 1, each + 4, time.Minute, false, false}, {5000, -10 * time.Second, 3, 1, each + 4, time.Minute, false, false},
-		{1, 0, maxFound + 1, 3, 3*each + 1, time.Minute, true, false}, {0, 0, 3, -1, 0, 0, false, true}, {1, 0, maxFound + 1, 0, 0, 0, false, true},
+		{1, 0, maxRead + 1, 3, 3*each + 1, time.Minute, true, false}, {0, 0, 3, -1, 0, 0, false, true}, {1, 0, maxRead + 1, 0, 0, 0, false, true},
 	} {
 		rollups := &unreadable{items: slices.Repeat([]dynamo.Item{fragment}, max(0, c.stored))}
 		if c.stored < 0 {

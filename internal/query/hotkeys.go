@@ -104,8 +104,8 @@ func (h *Heat) describe(ctx context.Context, row heat.KeyHeat, current []heat.Ke
 	}
 	base, ok := row.Base()
 	if !ok || h.options.Shards == nil {
-		none := heat.Sharding{Commands: h.options.Commands}
-		out.Advice = row.Advice(none.WorstWindow(current), none)
+		unsharded := heat.Sharding{Commands: h.options.Commands}
+		out.Advice = row.Advice(unsharded.WorstWindow(current), unsharded)
 		return out, nil
 	}
 	entry, err := h.options.Shards.Lookup(ctx, base.String(), now)

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/httpapi"
@@ -52,7 +53,7 @@ func (r *boardReader) getRank(ctx context.Context, in *rankInput, now time.Time)
 	if board.top, board.at, err = r.readTop(ctx, name, period); err != nil {
 		return nil, fmt.Errorf("reading the top of board %q: %w", name, dynamo.Classify(err))
 	}
-	st, above, below, err := r.rankWithNeighbors(ctx, board, held.Place, in.Around)
+	player, above, below, err := r.rankWithNeighbors(ctx, board, held.Place, in.Around)
 	if errors.Is(err, errNotFolded) {
 		return nil, httpapi.Problem(ctx, err, "the board's scores are not folded yet, and too many are before the player to count them in the index: retry in some seconds")
 	} else if err != nil {
@@ -60,16 +61,16 @@ func (r *boardReader) getRank(ctx context.Context, in *rankInput, now time.Time)
 	}
 	out := &rankOutput{}
 	out.Body.Player, out.Body.Score = in.Player, httpapi.Score{Score: held.Score}
-	out.Body.Rank, out.Body.RankError, out.Body.AsOf = st.rank, st.margin, httpapi.FormatTime(st.at)
-	out.Body.Neighbors = append(placeAnswers(above, st.rank-int64(len(above))), placeAnswers(below, st.rank+1)...)
+	out.Body.Rank, out.Body.RankError, out.Body.AsOf = player.rank, player.margin, httpapi.FormatTime(player.at)
+	out.Body.Neighbors = append(placeAnswers(above, player.rank-int64(len(above))), placeAnswers(below, player.rank+1)...)
 	return out, nil
 }
 
 // standing is a player's rank.
 type standing struct {
 	rank, margin int64     // the true rank is in rank ± margin
-	late         int64     // outdated rows of the index; each may shift a count in the index by one
-	at           time.Time // as of when the rank was determined
+	late         int64     // number of outdated rows of the index; each may shift a count in the index by one
+	at           time.Time // the rank is as of at
 }
 
 // boardState is the stored state of a board's period.
@@ -123,9 +124,9 @@ const (
 	// maxCounted bounds the entries by the histogram. In a cell with more of them, the rank is the cell's middle.
 	maxCounted = 1000
 
-	// maxFound bounds the entries that are read. The index may have more of them than the histogram, which lacks scores
+	// maxRead bounds the entries that are read. The index may have more of them than the histogram, which lacks scores
 	// that are not folded yet.
-	maxFound = 10 * maxCounted
+	maxRead = 10 * maxCounted
 )
 
 // errNotFolded means that the histogram lacks too many scores to determine a rank.
@@ -157,8 +158,8 @@ func newHistogramCache() dynamo.Cache[histogram] {
 func (r *boardReader) rankWithCachedHistogram(ctx context.Context, board boardState, place boards.Place) (standing, error) {
 	key := schema.BoardRollupKey(board.name, board.period)
 	if cached, ok := r.histograms.Get(key); ok && board.now.Sub(cached.read).Abs() < maxHistogramAge {
-		if st, err := r.rankInHistogram(ctx, board, place, cached); !errors.Is(err, errNotFolded) {
-			return st, err
+		if found, err := r.rankInHistogram(ctx, board, place, cached); !errors.Is(err, errNotFolded) {
+			return found, err
 		}
 	}
 	read, err := r.readHistogram(ctx, board)
@@ -176,13 +177,13 @@ func (r *boardReader) rankWithCachedHistogram(ctx context.Context, board boardSt
 // If few entries are before the player, they are counted in the index, which needs no fold. Otherwise the histogram
 // counts the entries in higher cells, and the index counts the entries before the player in the player's cell.
 // The cell's entries are not counted if they are too many, if the index has outdated rows, or if the histogram has so many
-// fragments that it is cached. Then the rank is the middle of the cell, with the cell's error and one.
+// fragments that it is cached. Then the rank is the middle of the cell. Its error is half of the cell, and one more.
 func (r *boardReader) rankInHistogram(ctx context.Context, board boardState, place boards.Place, sums histogram) (standing, error) {
 	late, cell := max(0, sums.Late()), sums.Locate(place.Merit())
 	if cell.Above+cell.Own <= maxCounted {
-		n, more, err := r.entries.Count(ctx, board.name, board.period, "", place.RankKey(), maxFound, board.now)
+		n, more, err := r.entries.Count(ctx, board.name, board.period, "", place.RankKey(), maxRead, board.now)
 		if more {
-			err = fmt.Errorf("%w: more than %d are before the player, and %d in the histogram", errNotFolded, maxFound, cell.Above+cell.Own)
+			err = fmt.Errorf("%w: the index has more than %d entries before the player, the histogram at most %d", errNotFolded, maxRead, cell.Above+cell.Own)
 		}
 		return standing{rank: int64(n) + 1, margin: late, late: late, at: board.now}, err
 	}
@@ -192,16 +193,16 @@ func (r *boardReader) rankInHistogram(ctx context.Context, board boardState, pla
 	if cell.Own > maxCounted || sums.fragments > fewFragments || late > 0 {
 		return middle, nil
 	}
-	n, more, err := r.entries.Count(ctx, board.name, board.period, cell.From, place.RankKey(), maxFound, board.now)
+	n, more, err := r.entries.Count(ctx, board.name, board.period, cell.From, place.RankKey(), maxRead, board.now)
 	if err != nil || more { // the histogram lacks too many entries of the index
 		return middle, err
 	}
-	st := standing{rank: cell.Above + int64(n) + 1, late: late, at: sums.at}
+	counted := standing{rank: cell.Above + int64(n) + 1, late: late, at: sums.at}
 	mayFall, err := r.scoresMayFall(ctx, board.name)
-	if mayFall { // until the newest score is folded, an older one in a higher cell counts as another player's
-		st.margin = 1
+	if mayFall { // the histogram may still have an older score of the player, in a higher cell
+		counted.margin = 1
 	}
-	return st, err
+	return counted, err
 }
 
 // scoresMayFall reports whether a player's score may get worse. It can, except on a board that keeps the best or the lowest score.
@@ -225,7 +226,7 @@ func (r *boardReader) readHistogram(ctx context.Context, board boardState) (sum 
 			defer mu.Unlock()
 			sum.Merge(part.Value)
 			sum.fragments++
-			sum.at = later(sum.at, part.AsOf)
+			sum.at = heat.MaxTime(sum.at, part.AsOf)
 		}
 		return err
 	}

@@ -82,14 +82,14 @@ type queries struct {
 	items []dynamo.Item
 }
 
-// page returns the first maxFound items, or the rest.
+// page returns the first maxRead items, or the rest.
 func (q *queries) page(in *dynamodb.QueryInput) *dynamodb.QueryOutput {
 	if in.ExclusiveStartKey != nil {
-		return &dynamodb.QueryOutput{Items: q.items[maxFound:]}
+		return &dynamodb.QueryOutput{Items: q.items[maxRead:]}
 	}
-	out := &dynamodb.QueryOutput{Items: q.items[:min(maxFound, len(q.items))]}
-	if len(q.items) > maxFound {
-		out.LastEvaluatedKey = out.Items[maxFound-1]
+	out := &dynamodb.QueryOutput{Items: q.items[:min(maxRead, len(q.items))]}
+	if len(q.items) > maxRead {
+		out.LastEvaluatedKey = out.Items[maxRead-1]
 	}
 	return out
 }

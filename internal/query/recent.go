@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
@@ -23,8 +24,8 @@ type newestWindows struct {
 }
 
 const (
-	minRecent     = time.Minute      // newestWindows begins at least so long before the newest complete window
-	maxLag        = 10 * time.Minute // lag of the folds beyond which newestWindows lacks windows, to bound memory
+	minRecent     = time.Minute      // lower bound of recentSpan
+	maxLag        = 10 * time.Minute // if the folds lag more, newestWindows lacks windows, which bounds its memory
 	longestWindow = 10 * time.Minute // longest folded window of any source
 )
 
@@ -34,7 +35,7 @@ func recentSpan(window time.Duration) time.Duration { return max(minRecent, 2*wi
 
 // readNewest reads the newest windows of a time range. All are complete unless the source is a foldedSource.
 func (h *Heat) readNewest(ctx context.Context, from, to, now time.Time) (found newestWindows, err error) {
-	end, progress := earlier(to, now.Add(maxAhead)), heat.Progress{}
+	end, progress := heat.MinTime(to, now.Add(maxAhead)), heat.Progress{}
 	source, isFolded := h.source.(foldedSource)
 	if isFolded {
 		if progress, err = source.Progress(ctx); err != nil {
@@ -46,7 +47,7 @@ func (h *Heat) readNewest(ctx context.Context, from, to, now time.Time) (found n
 		if err != nil {
 			return found, dynamo.Classify(err)
 		}
-		progress.To = later(progress.To, foldedTo(window))
+		progress.To = heat.MaxTime(progress.To, foldedTo(window))
 		found.complete = append(found.complete, window)
 	}
 	if !isFolded {
@@ -54,21 +55,21 @@ func (h *Heat) readNewest(ctx context.Context, from, to, now time.Time) (found n
 		return found, nil
 	}
 	upTo := progress.Complete(found.complete, now)
-	found.splitAt(upTo)
-	found.readFrom, found.asOf = progress.Read, earlier(earlier(upTo, to), now)
+	found.moveOpen(upTo)
+	found.readFrom, found.asOf = progress.Read, heat.MinTime(heat.MinTime(upTo, to), now)
 	return found, nil
 }
 
 // startOfNewest returns the time from which windows are read one by one, but not before from: recentSpan before the end of
 // the folds, or before end minus maxLag if the folds ended earlier.
 func startOfNewest(from, end time.Time, progress heat.Progress, isFolded bool) time.Time {
-	upTo := earlier(later(progress.To, end.Add(-maxLag)), end)
-	start := later(from, upTo.Add(-recentSpan(progress.Window)))
+	upTo := heat.MinTime(heat.MaxTime(progress.To, end.Add(-maxLag)), end)
+	start := heat.MaxTime(from, upTo.Add(-recentSpan(progress.Window)))
 	if isFolded {
 		return start
 	}
 	// The source yields folded windows whole, so none may reach beyond the start.
-	return later(from, heat.AlignDown(start, longestWindow))
+	return heat.MaxTime(from, heat.AlignDown(start, longestWindow))
 }
 
 // foldedTo returns the end of a folded window, which is complete, or zero for any other window. The progress may lack a
@@ -76,22 +77,17 @@ func startOfNewest(from, end time.Time, progress heat.Progress, isFolded bool) t
 func foldedTo(w heat.Window) (end time.Time) {
 	for i := range w.Items {
 		if w.Items[i].Base > 0 {
-			end = later(end, w.Items[i].End())
+			end = heat.MaxTime(end, w.Items[i].End())
 		}
 	}
 	return end
 }
 
-// splitAt moves the windows that start at upTo or later to the open ones.
-func (r *newestWindows) splitAt(upTo time.Time) {
-	all := r.complete
-	r.complete = nil
-	for _, w := range all {
-		if w.Start.Before(upTo) {
-			r.complete = append(r.complete, w)
-		} else {
-			r.open = append(r.open, w)
-		}
+// moveOpen moves the windows that start at upTo or later from complete, which is sorted, to open.
+func (r *newestWindows) moveOpen(upTo time.Time) {
+	n := slices.IndexFunc(r.complete, func(w heat.Window) bool { return !w.Start.Before(upTo) })
+	if n >= 0 {
+		r.complete, r.open = r.complete[:n:n], r.complete[n:]
 	}
 }
 
@@ -99,7 +95,7 @@ func (r *newestWindows) splitAt(upTo time.Time) {
 func newestEnd(windows []heat.Window) (end time.Time) {
 	for _, w := range windows {
 		for i := range w.Items {
-			end = later(end, w.Items[i].End())
+			end = heat.MaxTime(end, w.Items[i].End())
 		}
 	}
 	return end

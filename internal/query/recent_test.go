@@ -23,7 +23,7 @@ type foldingSource struct {
 
 func (f *foldingSource) Progress(context.Context) (heat.Progress, error) {
 	before := f.progress
-	f.progress.To = later(f.progress.To, f.foldTo)
+	f.progress.To = heat.MaxTime(f.progress.To, f.foldTo)
 	return before, nil
 }
 
@@ -106,7 +106,7 @@ func TestWindowsThatAreRefined(t *testing.T) {
 	}{{0, 9000, 0}, {10 * time.Second, 9000, 1}, {10 * time.Second, 10, 0}} {
 		item := heat.Item{Start: at, Window: 10 * time.Second, Base: c.base, Limit: 1000, HotRate: 700, Units: c.units, Keys: []heat.Key{{Key: "k", Units: c.units, Top: c.units, TopAt: at, TopMost: c.units}}}
 		source, rows := &refined{}, heat.Merge([]heat.Item{item})
-		found := hottest{rows: rows, current: []heat.Window{{Start: at, Items: []heat.Item{item}}}}
+		found := hottestKeys{rows: rows, current: []heat.Window{{Start: at, Items: []heat.Item{item}}}}
 		moments, err := NewHeat(source, HeatOptions{}).currentRows(t.Context(), &found)
 		if hot := c.units > 7000; err != nil || len(source.read) != c.reads || c.reads > 0 && !source.read[0].Equal(at) || (len(moments[rowIDOf(&rows[0])]) == 1) != hot {
 			t.Errorf("%+v: read from %v, %v, %v", c, source.read, moments, err)

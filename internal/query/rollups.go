@@ -16,6 +16,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/httpapi"
@@ -81,7 +82,7 @@ func (r *rollupReader) listRollups(ctx context.Context, in *rollupsInput, now ti
 	if err := r.addFragments(ctx, string(in.Entity), buckets); err != nil {
 		return nil, err
 	}
-	if buckets.daily && buckets.every < oneDay {
+	if buckets.hasDaily && buckets.every < oneDay {
 		return nil, httpapi.InvalidAt("query.every", "the entity has daily rollups in this range: ask for 1d", in.Every)
 	}
 	out := &rollupsOutput{}
@@ -99,9 +100,9 @@ type bucketRange struct {
 	now      time.Time
 	oldest   time.Time // buckets that ended earlier have expired, although fragments of them may exist
 
-	mu    sync.Mutex
-	sums  map[time.Time]*parts.Rollup // by start
-	daily bool                        // some rollups are of days
+	mu       sync.Mutex
+	sums     map[time.Time]*parts.Rollup // by start
+	hasDaily bool                        // some rollups are of days
 }
 
 // rangeOf validates the parameters, and returns the range with its defaults.
@@ -119,9 +120,9 @@ func (r *rollupReader) rangeOf(in *rollupsInput, now time.Time) (*bucketRange, e
 	}
 	to = to.UTC().Add(every - 1).Truncate(every) // rounded up
 	if in.From.IsZero() {
-		from = later(defaultFrom(in.To, now, r.span), to.Add(-maxBuckets*every))
+		from = heat.MaxTime(defaultFrom(in.To, now, r.span), to.Add(-maxBuckets*every))
 	}
-	from = later(from, epoch).UTC().Truncate(every)
+	from = heat.MaxTime(from, epoch).UTC().Truncate(every)
 	if to.Sub(from) > maxBuckets*every {
 		return nil, httpapi.InvalidAt("query.from", fmt.Sprintf("the range has more than %d buckets: ask for a shorter range or longer buckets", maxBuckets), httpapi.FormatTime(in.From.Time))
 	}
@@ -142,7 +143,7 @@ func (r *rollupReader) addFragments(ctx context.Context, entity string, buckets 
 	for _, pk := range schema.RollupPartitions(entity, buckets.from, buckets.to) {
 		group.Go(func() error {
 			if err := r.readPartition(ctx, pk, buckets); err != nil {
-				return fmt.Errorf("reading rollups of %q: %w", pk, dynamo.Classify(err))
+				return fmt.Errorf("reading the rollups table's partition %q: %w", pk, dynamo.Classify(err))
 			}
 			return nil
 		})
@@ -194,7 +195,7 @@ func (b *bucketRange) addFragment(item dynamo.Item) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.daily = b.daily || bucket == shard.Day
+	b.hasDaily = b.hasDaily || bucket == shard.Day
 	start = start.Truncate(b.every)
 	if b.sums[start] == nil {
 		b.sums[start] = &parts.Rollup{}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
+	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/httpapi"
@@ -153,7 +154,7 @@ func TestDefaultRanges(t *testing.T) {
 		for _, to := range []time.Time{{}, now.Add(time.Hour), now.Add(30 * time.Second), now, now.Add(-90 * time.Minute), midnight.Add(-240 * time.Hour)} {
 			end := now
 			if !to.IsZero() {
-				end = earlier(to, now)
+				end = heat.MinTime(to, now)
 			}
 			want := end.Add(-720 * time.Hour)
 			r, err := events.rangeOf(&eventsInput{To: httpapi.Time{Time: to}}, now)

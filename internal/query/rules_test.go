@@ -237,7 +237,7 @@ func TestCompleteWindows(t *testing.T) {
 	}
 	list := []heat.Window{window(0, time.Second), window(10*time.Second, 0), window(20*time.Second, 0)}
 	r := newestWindows{complete: slices.Clone(list)}
-	r.splitAt(start.Add(10 * time.Second))
+	r.moveOpen(start.Add(10 * time.Second))
 	if len(r.complete) != 1 || len(r.open) != 2 {
 		t.Errorf("%d complete, %d open", len(r.complete), len(r.open))
 	}

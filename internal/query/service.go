@@ -38,16 +38,16 @@ type Settings struct {
 	PartitionWCU int `env:"HOTSHARD_PARTITION_WCU" envDefault:"1000"`
 
 	// These are not in the environment.
-	Deadline time.Duration    // of one request; 0 is the constant
-	ViewAge  time.Duration    // age at which the view of the shard map is refreshed, up to 5s; 0 is the library's
+	Deadline time.Duration    // of one request; 0 means the constant Deadline
+	ViewAge  time.Duration    // age at which the view of the shard map is refreshed, up to 5s; 0 means the library's default
 	Commands display.Commands // for the command lines in advice
 }
 
 // Deadline bounds the work for one request, with retries: a range over all write shards of many days takes seconds.
 const Deadline = 5 * time.Second
 
-// usualSpan is the length of a range without a start if events are kept for ever.
-const usualSpan = 720 * time.Hour
+// defaultSpan is the length of a range without a start if events are kept for ever.
+const defaultSpan = 720 * time.Hour
 
 // Validate returns an error that lists all invalid settings.
 func (s Settings) Validate() error {
@@ -82,7 +82,7 @@ func New(settings Settings, client Client) (*Service, error) {
 	}
 	settings.Deadline = cmp.Or(settings.Deadline, Deadline)
 	names := schema.Names{Items: settings.ItemsTable, Events: settings.EventsTable, Rollups: settings.RollupsTable, ShardMap: settings.ShardMapTable, Heat: settings.HeatTable}
-	span := cmp.Or(settings.EventRetention, usualSpan)
+	span := cmp.Or(settings.EventRetention, defaultSpan)
 	view := shardmap.New(client, settings.ShardMapTable, shardmap.Options{ViewAge: settings.ViewAge})
 	source := heat.WindowReader{Client: client, Table: settings.HeatTable}
 	return &Service{

@@ -34,13 +34,13 @@ type shardReader struct{ view *shardmap.Map }
 func (r *shardReader) getShards(ctx context.Context, in *shardsInput, now time.Time) (*shardsOutput, error) {
 	switch {
 	case in.Cursor != "" && (in.Type != "" || in.Name != ""):
-		return nil, httpapi.InvalidAt("query.cursor", "it needs a list: omit type and name", in.Cursor)
+		return nil, httpapi.InvalidAt("query.cursor", "it belongs to the list of all keys: omit type and name", in.Cursor)
 	case in.Type == "" && in.Name == "":
 		return r.listShards(ctx, in.Cursor, now)
 	case in.Type == "":
-		return nil, httpapi.InvalidAt("query.type", "name needs a type", nil)
+		return nil, httpapi.InvalidAt("query.type", "name needs a type: add one, or omit name to list all keys", nil)
 	case in.Name == "":
-		return nil, httpapi.InvalidAt("query.name", "type needs a name", nil)
+		return nil, httpapi.InvalidAt("query.name", "type needs a name: add one, or omit type to list all keys", nil)
 	}
 	base := schema.BaseKey{Type: schema.Kind(in.Type), Name: string(in.Name)}
 	entry, err := r.view.Read(ctx, base.String())

@@ -161,12 +161,12 @@ func (l *Limiter) Report() Report {
 	l.mu.Lock()
 	report := Report{Since: l.stats.since.UTC().Truncate(time.Millisecond), Tables: []Resource{}, Throttled: []Throttled{}}
 	report.Totals = l.stats.totals()
-	keys := l.stats.throttled.Top(maxListed)
+	keys := l.stats.throttled.Entries()
 	l.mu.Unlock()
 	for _, s := range spaces {
 		report.Tables = append(report.Tables, s.resource())
 	}
-	for _, k := range keys {
+	for _, k := range keys[:min(len(keys), maxListed)] {
 		parts := strings.SplitN(k.Key, "\x00", 4) // joined by throttledKey
 		t := Throttled{Table: parts[0], Index: parts[1], Reason: parts[2], Key: parts[3], Count: float64(k.Low()), Error: float64(k.Err)}
 		i := slices.IndexFunc(spaces, func(s databaseSpace) bool { return s.Table == t.Table && s.Index == t.Index })

@@ -145,7 +145,7 @@ func (c *counts) countDenials(denied []partitions.Denial, now time.Time) {
 			c.denials[name] = &denialCounts{}
 		}
 		c.denials[name].add(d.Units, now.Unix())
-		c.throttled.Add(throttledKey(d.Place, reason), 1, 0)
+		c.throttled.Add([]byte(throttledKey(d.Place, reason)), 1, 0)
 	}
 }
 

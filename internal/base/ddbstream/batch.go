@@ -64,17 +64,15 @@ type Record struct {
 	New, Old Image     // absent if the change or the stream's view type has none
 	Raw      []byte    // the record's JSON, a part of the payload
 
-	// Err is the fault of a record whose envelope can't be read, such as an unknown event name.
-	// Only Sequence is then valid. Lambda expects it as the failed batch item.
+	// Err is the fault of a record whose envelope can't be read, such as an unknown event name. Then only Sequence is
+	// valid. If the record failed, the response to Lambda must have Sequence: see [Answer].
 	Err error
 }
 
-// WriteUnits returns what the change cost the table: 1 for each started 1,024 B
-// of the larger of the old and the new item, at least 1, and 0 for a removal by
-// TTL. Where the stream's view type leaves an image out the result is a lower
-// bound; with KEYS_ONLY it is 1. The error says
-// which image can't be read and why. Writes to indexes are not in it: see
-// [Record.IndexWrites].
+// WriteUnits returns the write units that the change cost the table: 1 for each started 1,024 B of the larger of the old and
+// the new item, at least 1, and 0 for a removal by TTL. If the stream's view type leaves an image out, the result is a lower
+// bound; with KEYS_ONLY it is 1. Writes to indexes are not included: see [Record.IndexWrites]. The error says which image
+// can't be read and why.
 func (r *Record) WriteUnits() (int, error) {
 	if r.Expired {
 		return 0, nil

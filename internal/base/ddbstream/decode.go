@@ -8,28 +8,27 @@ import (
 	"time"
 )
 
-// Decode decodes a payload. It returns an error if the payload is not valid JSON, or if a record has no
-// sequence number. Any other fault of a record is that record's Err.
+// Decode decodes a payload. It returns an error if the payload is not valid JSON, or if a record has no sequence number.
+// Any other fault of a record is that record's Err.
 //
-// The batch refers to the payload, which must not change while it is in use.
+// The batch refers to the payload, which must not change while the batch is in use.
 func Decode(payload []byte) (*Batch, error) { return new(Decoder).Decode(payload) }
 
 // Decoder reads payloads one after another and reuses its memory. The zero Decoder is ready to
 // use. It is not safe for concurrent use.
 type Decoder struct {
 	scanner
-	batch   Batch
-	records bool // the payload has the member Records
+	batch      Batch
+	hasRecords bool // the payload has the member Records
 
-	lastTime []byte // text of the last creation time
-	last     time.Time
+	lastTime    []byte // text of the last creation time
+	lastCreated time.Time
 
 	learner
 	begins [noImage]int // where each image of the current record begins
 }
 
-// Decode is like the function Decode, but the batch is valid only until the next call of Decode
-// or Release.
+// Decode is like the function Decode, but the batch is valid only until the next call of Decode or Release.
 func (d *Decoder) Decode(payload []byte) (*Batch, error) {
 	d.Release()
 	d.open(payload)
@@ -45,7 +44,7 @@ func (d *Decoder) Release() {
 	for _, s := range d.shapes[:d.known] {
 		*s = shape{holes: s.holes[:0]}
 	}
-	d.batch, d.records = Batch{Records: d.batch.Records[:0]}, false
+	d.batch, d.hasRecords = Batch{Records: d.batch.Records[:0]}, false
 	d.lastTime, d.known, d.misses, d.paused = nil, 0, 0, 0
 	d.open(nil)
 }
@@ -58,7 +57,7 @@ func (d *Decoder) readPayload() error {
 	if err := d.expectEnd(o.at); err != nil {
 		return err
 	}
-	if !d.records && !d.batch.Windowed {
+	if !d.hasRecords && !d.batch.Windowed {
 		return errors.New("it has no Records: want a batch of DynamoDB Streams")
 	}
 	return nil
@@ -104,7 +103,7 @@ func (d *Decoder) readField(at int, name string, parse func(raw []byte) error) i
 const maxRecords = 10_000
 
 func (d *Decoder) readRecords(at int) int {
-	d.records = true
+	d.hasRecords = true
 	if d.peek(at) == 'n' {
 		return d.skip(at, 0)
 	}
@@ -121,7 +120,7 @@ func (d *Decoder) appendRecord(at int) int {
 	rec := &d.batch.Records[n]
 	next, ok := d.matchShape(at, rec)
 	if !ok {
-		next = d.readNew(at, rec)
+		next = d.readUnknownShape(at, rec)
 	}
 	if d.err != nil {
 		return next
@@ -138,9 +137,9 @@ func (d *Decoder) appendRecord(at int) int {
 	return next
 }
 
-// readNew reads a record that matches no shape, and learns its shape.
-func (d *Decoder) readNew(at int, rec *Record) int {
-	d.learning, d.reading, d.holes = d.paused == 0, noImage, d.holes[:0]
+// readUnknownShape reads a record that matches no shape, and learns its shape unless learning pauses.
+func (d *Decoder) readUnknownShape(at int, rec *Record) int {
+	d.learning, d.image, d.holes = d.paused == 0, noImage, d.holes[:0]
 	next := d.readRecord(at, rec)
 	if d.learning && d.err == nil {
 		d.learn(at, next, rec)
@@ -180,8 +179,7 @@ func (d *Decoder) readWindow(at int) int {
 	return o.at
 }
 
-// readState reads the window's state. A value that is not a string is returned as raw JSON, which the caller
-// may reject.
+// readState reads the window's state. It keeps a value that is not a string as raw JSON, which the batch's user may reject.
 func (d *Decoder) readState(at int) int {
 	if d.peek(at) != '{' {
 		return d.skipNull(at, "state")

@@ -10,10 +10,9 @@
 //
 // A response of GetRecords is a payload, too: its records have the same form.
 //
-// Decoding checks the syntax, finds the fields of each Record, and measures its images, in one
-// pass. Attributes are read on demand. Keys, sequence numbers and images refer to the payload:
-// copy them if they must outlive the payload. String and Number return copies. A [Decoder]
-// reuses its memory, so that counting a record allocates nothing.
+// Decoding checks the syntax, finds the fields of each Record, and measures its images, in one pass. Attributes are read on
+// demand. Keys, sequence numbers and images refer to the payload: copy them if they must outlive the payload. String and
+// Number return copies. A [Decoder] reuses its memory, so that counting a record allocates nothing.
 //
 // The error of a malformed payload has the byte offset. Documents may be nested 64 levels deep
 // in an image, and 500 levels elsewhere.

@@ -30,12 +30,12 @@ type IndexWrite struct {
 
 // IndexWrites are the index writes of one write to the table. The zero value is ready to use.
 type IndexWrites struct {
-	List []IndexWrite
-	text []byte // memory of keys of several attributes
+	List   []IndexWrite
+	buffer []byte // memory of keys of several attributes
 }
 
 // Reset removes all writes and keeps the memory for reuse.
-func (w *IndexWrites) Reset() { w.List, w.text = w.List[:0], w.text[:0] }
+func (w *IndexWrites) Reset() { w.List, w.buffer = w.List[:0], w.buffer[:0] }
 
 // AddIndexWrites appends the writes to an index that are caused by replacing an item in the table, by the rules of
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html#GSI.ThroughputConsiderations
@@ -109,7 +109,7 @@ const KeySeparator = '|'
 
 // joinKey returns the text of a key of these attributes; ok is false if the item lacks one of them.
 func joinKey[I IndexImage[I]](w *IndexWrites, attributes []string, item I) (key []byte, ok bool) {
-	start := len(w.text)
+	start := len(w.buffer)
 	for i, attribute := range attributes {
 		text, ok := item.Key(attribute)
 		if !ok || len(text) == 0 {
@@ -119,14 +119,14 @@ func joinKey[I IndexImage[I]](w *IndexWrites, attributes []string, item I) (key 
 			return text, true
 		}
 		if i > 0 {
-			w.text = append(w.text, KeySeparator)
+			w.buffer = append(w.buffer, KeySeparator)
 		}
 		for _, c := range text {
 			if c == KeySeparator || c == '\\' {
-				w.text = append(w.text, '\\')
+				w.buffer = append(w.buffer, '\\')
 			}
-			w.text = append(w.text, c)
+			w.buffer = append(w.buffer, c)
 		}
 	}
-	return w.text[start:len(w.text):len(w.text)], true
+	return w.buffer[start:len(w.buffer):len(w.buffer)], true
 }

@@ -47,8 +47,8 @@ func (s *scanner) member(o *object) bool {
 	return true
 }
 
-// nextName returns the position of the next member's name, after its quote. It ends the object and
-// returns -1 if there is no next member.
+// nextName returns the position of the next member's name, after its quote. If there is no next member, it sets o.at to
+// the object's end and returns -1.
 func (s *scanner) nextName(o *object) int {
 	at := o.at
 	if at == o.start {
@@ -116,7 +116,8 @@ func (n *nameSet) add(hash uint64) {
 
 // has returns false for a name that is not in the set, with rare false positives.
 func (n *nameSet) has(hash uint64) bool {
-	return n[0]>>(hash>>58)&(n[1]>>(hash>>52&63))&1 != 0
+	first, second := n[0]>>(hash>>58), n[1]>>(hash>>52&63)
+	return first&second&1 != 0
 }
 
 // mix returns a hash with eight more bytes. The factor is 2^64 divided by the golden ratio.

@@ -78,9 +78,9 @@ func (d *Decoder) readImageMember(at int, rec *Record, member string, number byt
 	if to.Present() {
 		rec.fault(member, errors.New("the record has it twice"))
 	}
-	d.reading, d.begins[number] = number, at
+	d.image, d.begins[number] = number, at
 	*to, at = d.readImage(at)
-	d.reading = noImage
+	d.image = noImage
 	return at
 }
 
@@ -160,9 +160,9 @@ func (d *Decoder) readCreated(at int, rec *Record) int {
 			rec.fault("ApproximateCreationDateTime", err)
 			return next
 		}
-		d.lastTime, d.last = raw, t
+		d.lastTime, d.lastCreated = raw, t
 	}
-	rec.Created = d.last
+	rec.Created = d.lastCreated
 	d.addHole(timeHole, at, next)
 	return next
 }

@@ -6,18 +6,23 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Same reports whether an attribute has the same value in both images, or is absent from both.
-// The order of a document's members and escapes in strings make no difference.
+// Same reports whether an attribute has the same value in both images, or is absent from both. The order of a document's
+// members and escapes in strings make no difference.
 func (i Image) Same(other Image, attr string) bool {
 	a, b := i.rawAttribute(attr), other.rawAttribute(attr)
-	if a == nil || b == nil || bytes.Equal(a, b) {
-		return bytes.Equal(a, b)
+	if bytes.Equal(a, b) { // or both are absent
+		return true
 	}
-	x, y := jsontext.Value(bytes.Clone(a)), jsontext.Value(bytes.Clone(b))
-	if x.Canonicalize(jsontext.AllowInvalidUTF8(true)) != nil || y.Canonicalize(jsontext.AllowInvalidUTF8(true)) != nil {
-		return false // the text differs
+	if a == nil || b == nil {
+		return false
 	}
-	return bytes.Equal(x, y)
+	canonicalA, canonicalB := jsontext.Value(bytes.Clone(a)), jsontext.Value(bytes.Clone(b))
+	for _, value := range []*jsontext.Value{&canonicalA, &canonicalB} {
+		if value.Canonicalize(jsontext.AllowInvalidUTF8(true)) != nil {
+			return false
+		}
+	}
+	return bytes.Equal(canonicalA, canonicalB)
 }
 
 // SameIn reports whether all these attributes are the same in both images. For nil, all attributes, it returns false,

@@ -20,7 +20,7 @@ type scanner struct {
 
 	learning bool   // addHole records holes
 	holes    []hole // of the current record
-	reading  byte   // the current image
+	image    byte   // the current image
 }
 
 // maxDepth bounds the nesting of values outside of images. DynamoDB allows 32 levels of

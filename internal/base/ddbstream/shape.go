@@ -64,7 +64,7 @@ type learner struct {
 // addHole marks a value that may differ in the next record as a hole, while a shape is learned.
 func (s *scanner) addHole(kind byte, start, end int) {
 	if s.learning && len(s.holes) < maxHoles {
-		s.holes = append(s.holes, hole{start: start, end: end, kind: kind, image: s.reading})
+		s.holes = append(s.holes, hole{start: start, end: end, kind: kind, image: s.image})
 	}
 }
 

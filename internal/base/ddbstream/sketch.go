@@ -62,28 +62,12 @@ func (s *Sketch) Total() uint64 { return s.total }
 // at most b bytes it is at most Total/(min(Entries, Bytes/(b+SketchEntryBytes)) - 1).
 func (s *Sketch) Floor() uint64 { return s.floor }
 
-// Len returns the number of entries.
-func (s *Sketch) Len() int { return len(s.heap) }
-
 // Bytes returns the size of the entries as [SketchLimits] counts it.
 func (s *Sketch) Bytes() int { return s.bytes }
 
-// Add adds weight to a key in a second, such as a Unix second. The sketch copies a key that it
-// has no entry for. A weight of 0 does nothing.
-func (s *Sketch) Add(key string, weight uint64, second int64) {
-	if weight == 0 {
-		return
-	}
-	if id, ok := s.index[key]; ok {
-		s.addToEntry(id, weight, second)
-		return
-	}
-	s.insert(strings.Clone(key), weight, second)
-}
-
-// AddBytes is like Add. The key is in a buffer that the caller may reuse. AddBytes allocates memory only for a key without
-// an entry.
-func (s *Sketch) AddBytes(key []byte, weight uint64, second int64) {
+// Add adds weight to a key in a second, such as a Unix second. A weight of 0 does nothing. Add copies the key, and allocates
+// memory only for a key without an entry.
+func (s *Sketch) Add(key []byte, weight uint64, second int64) {
 	if weight == 0 {
 		return
 	}
@@ -94,6 +78,7 @@ func (s *Sketch) AddBytes(key []byte, weight uint64, second int64) {
 	s.insert(string(key), weight, second)
 }
 
+// addToEntry adds weight to the key of a slot.
 func (s *Sketch) addToEntry(id int, weight uint64, second int64) {
 	s.total += weight
 	e := &s.slots[id]
@@ -146,15 +131,14 @@ func (s *Sketch) evict(newEntries, newBytes int) {
 	}
 }
 
-// Top returns the n entries with the highest lower bounds, or all if n is greater. They are in
-// descending order of the bounds, then in ascending order of keys.
-func (s *Sketch) Top(n int) []SketchEntry {
-	top := make([]SketchEntry, len(s.heap))
+// Entries returns all entries, in descending order of their lower bounds, then in ascending order of keys.
+func (s *Sketch) Entries() []SketchEntry {
+	sorted := make([]SketchEntry, len(s.heap))
 	for i, n := range s.heap {
-		top[i] = s.slots[n.slot].SketchEntry
+		sorted[i] = s.slots[n.slot].SketchEntry
 	}
-	slices.SortFunc(top, func(a, b SketchEntry) int {
+	slices.SortFunc(sorted, func(a, b SketchEntry) int {
 		return cmp.Or(cmp.Compare(b.Low(), a.Low()), strings.Compare(a.Key, b.Key))
 	})
-	return top[:min(max(n, 0), len(top))]
+	return sorted
 }

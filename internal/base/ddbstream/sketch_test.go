@@ -33,15 +33,11 @@ func newExact(limits ddbstream.SketchLimits) *exact {
 	}
 }
 
-// add adds weight by Add or AddBytes, which are equivalent.
+// add adds weight, by a buffer that is used again.
 func (x *exact) add(key string, weight uint64, second int64) {
-	if x.total%2 == 0 {
-		x.sketch.Add(key, weight, second)
-	} else {
-		buffer := []byte(key)
-		x.sketch.AddBytes(buffer, weight, second)
-		clear(buffer)
-	}
+	buffer := []byte(key)
+	x.sketch.Add(buffer, weight, second)
+	clear(buffer)
 	x.counts[key] += weight
 	if weight > 0 {
 		x.adds[key]++
@@ -63,14 +59,14 @@ func (x *exact) capacity() uint64 {
 // entry without an error is exact.
 func (x *exact) check(inOrder bool) error {
 	s := x.sketch
-	if s.Total() != x.total || s.Len() > x.limits.Entries || (s.Bytes() > x.limits.Bytes && s.Len() > 1) {
-		return fmt.Errorf("total %d, %d entries, %d bytes; want %d and the limits %+v", s.Total(), s.Len(), s.Bytes(), x.total, x.limits)
+	if s.Total() != x.total || len(s.Entries()) > x.limits.Entries || (s.Bytes() > x.limits.Bytes && len(s.Entries()) > 1) {
+		return fmt.Errorf("total %d, %d entries, %d bytes; want %d and the limits %+v", s.Total(), len(s.Entries()), s.Bytes(), x.total, x.limits)
 	}
 	if s.Floor() > x.total/x.capacity() {
 		return fmt.Errorf("floor %d is above %d/%d", s.Floor(), x.total, x.capacity())
 	}
 	entries := make(map[string]ddbstream.SketchEntry)
-	for _, e := range s.Top(s.Len()) {
+	for _, e := range s.Entries() {
 		entries[e.Key] = e
 	}
 	for key, count := range x.counts {
@@ -118,19 +114,19 @@ func TestBounds(t *testing.T) {
 func TestNoEvictionIsExact(t *testing.T) {
 	s := ddbstream.NewSketch(ddbstream.SketchLimits{Entries: 3, Bytes: 1000})
 	for i, key := range []string{"b", "a", "b", "c", "a", "b"} {
-		s.Add(key, 2, int64(i/2))
+		s.Add([]byte(key), 2, int64(i/2))
 	}
 	want := []ddbstream.SketchEntry{
 		{Key: "b", Count: 6, Peak: 2, PeakSecond: 0, Second: 2, SecondWeight: 2, Adds: 3},
 		{Key: "a", Count: 4, Peak: 2, PeakSecond: 0, Second: 2, SecondWeight: 2, Adds: 2},
 		{Key: "c", Count: 2, Peak: 2, PeakSecond: 1, Second: 1, SecondWeight: 2, Adds: 1},
 	}
-	if diff := cmp.Diff(want, s.Top(10)); diff != "" || s.Floor() != 0 {
+	if diff := cmp.Diff(want, s.Entries()); diff != "" || s.Floor() != 0 {
 		t.Errorf("floor %d, entries (-want +got):\n%s", s.Floor(), diff)
 	}
-	s.Add("d", 1, 3)
-	if got := s.Top(1)[0]; got.Key != "b" || s.Floor() != 2 || s.Len() != 3 {
-		t.Errorf("after an eviction: top %+v, floor %d, %d entries; want b, 2 and 3", got, s.Floor(), s.Len())
+	s.Add([]byte("d"), 1, 3)
+	if got := s.Entries(); got[0].Key != "b" || s.Floor() != 2 || len(got) != 3 {
+		t.Errorf("after an eviction: entries %+v, floor %d; want b first of 3, and a floor of 2", got, s.Floor())
 	}
 }
 
@@ -138,9 +134,9 @@ func TestNoEvictionIsExact(t *testing.T) {
 func TestLateSecond(t *testing.T) {
 	s := ddbstream.NewSketch(ddbstream.SketchLimits{Entries: 1, Bytes: 100})
 	for _, add := range []struct{ weight, second int64 }{{5, 1}, {3, 2}, {2, 1}, {3, 2}, {100, 0}} {
-		s.Add("k", uint64(add.weight), add.second)
+		s.Add([]byte("k"), uint64(add.weight), add.second)
 	}
-	if e := s.Top(1)[0]; e.Peak != 7 || e.PeakSecond != 1 || e.Count != 113 {
+	if e := s.Entries()[0]; e.Peak != 7 || e.PeakSecond != 1 || e.Count != 113 {
 		t.Errorf("entry %+v, want a count of 113 and a peak of 7 in second 1", e)
 	}
 }
@@ -151,7 +147,7 @@ func TestCodec(t *testing.T) {
 		limits := genLimits(t)
 		s := ddbstream.NewSketch(limits)
 		add := func(s *ddbstream.Sketch, n, i int) {
-			s.Add(strings.Repeat("é", n%50)+fmt.Sprint(n), uint64(n), int64(i)+1_767_589_200)
+			s.Add([]byte(strings.Repeat("é", n%50)+fmt.Sprint(n)), uint64(n), int64(i)+1_767_589_200)
 		}
 		for i, n := range rapid.SliceOfN(rapid.IntRange(0, 90), 0, 150).Draw(t, "first") {
 			add(s, n, i/10)
@@ -178,7 +174,7 @@ func TestDecodeDamaged(t *testing.T) {
 	limits := ddbstream.SketchLimits{Entries: 5, Bytes: 1000}
 	s := ddbstream.NewSketch(limits)
 	for i := range 20 {
-		s.Add(fmt.Sprint("key-", i%7), uint64(1+i), int64(i))
+		s.Add(fmt.Append(nil, "key-", i%7), uint64(1+i), int64(i))
 	}
 	good := s.AppendBinary(nil)
 	for n := range len(good) {
@@ -193,14 +189,14 @@ func TestDecodeDamaged(t *testing.T) {
 			bad[rng.IntN(len(bad))] = byte(rng.Uint32())
 		}
 		if s, err := ddbstream.DecodeSketch(bad, limits); err == nil {
-			s.Add("one more", 1, 1)
+			s.Add([]byte("one more"), 1, 1)
 		}
 	}
 	if _, err := ddbstream.DecodeSketch(append(good, 0), limits); err == nil {
 		t.Error("an encoding with one more byte decodes")
 	}
 	tight, err := ddbstream.DecodeSketch(good, ddbstream.SketchLimits{Entries: 2, Bytes: 1000})
-	if err != nil || tight.Len() != 2 || tight.Floor() < s.Floor() {
-		t.Errorf("with tighter limits: %v, %d entries, floor %d; want 2 entries and a floor of %d or more", err, tight.Len(), tight.Floor(), s.Floor())
+	if err != nil || len(tight.Entries()) != 2 || tight.Floor() < s.Floor() {
+		t.Errorf("with tighter limits: %v, %d entries, floor %d; want 2 entries and a floor of %d or more", err, len(tight.Entries()), tight.Floor(), s.Floor())
 	}
 }

@@ -14,7 +14,7 @@ func (s *Sketch) AppendBinary(b []byte) []byte {
 	b = binary.AppendUvarint(b, s.total)
 	b = binary.AppendUvarint(b, s.floor)
 	b = binary.AppendUvarint(b, uint64(len(s.heap)))
-	base := s.base()
+	base := s.baseSecond()
 	b = binary.AppendVarint(b, base)
 	for _, n := range s.heap { // in this order DecodeSketch builds the same heap
 		e := &s.slots[n.slot]
@@ -30,8 +30,8 @@ func (s *Sketch) AppendBinary(b []byte) []byte {
 	return b
 }
 
-// base returns a second near all others, so that their differences are small numbers.
-func (s *Sketch) base() int64 {
+// baseSecond returns a second near those of all entries. Their differences from it are small, and encoded in few bytes.
+func (s *Sketch) baseSecond() int64 {
 	if len(s.heap) == 0 {
 		return 0
 	}

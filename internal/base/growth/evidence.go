@@ -17,7 +17,7 @@ const (
 	maxCalls      = 10 // calls that are kept for a key
 	callAge       = 5 * time.Second
 	minCalls      = 3  // fewer may be throttled because of another key in the partition
-	minThrottled  = 2  // throttled calls, each on another one of the added write shards: see enoughCalls
+	minThrottled  = 2  // throttled calls, each on a different write shard of those added last: see enoughCalls
 	manyAdded     = 32 // if the newest change added more write shards, one more call must be throttled
 	minCallsTight = 10 // instead of minCalls, for a key with one write shard if the partitions are the limit
 	tightTime     = 10 * time.Second
@@ -59,7 +59,7 @@ type writeCall struct {
 	at        time.Time // when its first attempt was observed
 	items     uint64    // see [shard.Attempt]
 	throttled bool      // an attempt was throttled on a write shard that is evidence
-	shard     int       // the last such write shard
+	shard     int       // with throttled: the last such write shard
 }
 
 // startVersion sets the version, and drops the attempts and throttles of the version before.
@@ -71,9 +71,9 @@ func (e *evidence) startVersion(version int64, now time.Time) {
 	e.attempts, e.askPause, e.refreshPause = e.attempts[:0], minPause, minPause
 }
 
-// observe keeps an attempt and its call. It reports whether the attempt is evidence about the count
-// in force. A conflict is evidence only if write shards are random. If they are calculated, the writes
-// conflict over one item, which a larger count does not relieve.
+// observe keeps an attempt and its call. It reports whether the attempt is evidence about the count in force. A conflict is
+// evidence only if write shards are random. If they are calculated, the writes conflict over one item, which a larger count
+// does not relieve.
 func (e *evidence) observe(a shard.Attempt, p schema.Placement, now time.Time) bool {
 	e.saturation.observe(a, now)
 	if p == schema.TimedPlacement && !recent(a.At, now) {
@@ -151,39 +151,45 @@ func (e *evidence) countAttempts(now time.Time) (all, throttled int) {
 	return all, throttled
 }
 
-// enoughCalls reports whether enough recent calls were made and throttled. The throttled calls must be on different
-// write shards: a larger count does not relieve a write shard that shares its partition with another hot key.
-// If write shards are calculated, an item has one write shard whatever the count. So no item may be in half of
-// all calls then, and with one write shard the throttled calls must be of different items.
+// enoughCalls reports whether enough recent calls were made and throttled. Throttled calls with one throttleID count once.
+// If write shards are calculated, an item has one write shard whatever the count. So no item may be in half of all calls
+// then.
 func (e *evidence) enoughCalls(a shard.Attempt, p schema.Placement, leastCalls int, now time.Time) bool {
 	calls, mostOfAnItem := 0, 0
-	items, throttled := map[uint64]int{}, map[uint64]bool{} // calls of each item; what was throttled
+	callsOfItem, throttled := map[uint64]int{}, map[uint64]bool{} // throttled is by throttleID
 	for _, c := range e.calls {
 		if now.Sub(c.at) > callAge {
 			continue
 		}
 		calls++
-		items[c.items]++
-		mostOfAnItem = max(mostOfAnItem, items[c.items])
-		switch {
-		case !c.throttled:
-		case a.Shards > 1:
-			throttled[uint64(c.shard)] = true
-		case p == schema.RandomPlacement:
-			throttled[c.number] = true
-		default:
-			throttled[c.items] = true
+		callsOfItem[c.items]++
+		mostOfAnItem = max(mostOfAnItem, callsOfItem[c.items])
+		if c.throttled {
+			throttled[c.throttleID(a, p)] = true
 		}
 	}
-	want := minThrottled
+	leastThrottled := minThrottled
 	if a.Shards-a.Before > manyAdded { // of many write shards, two are throttled by chance
-		want++
+		leastThrottled++
 	}
 	manyItems := p == schema.RandomPlacement || 2*mostOfAnItem < calls
-	return calls >= leastCalls && len(throttled) >= want && manyItems
+	return calls >= leastCalls && len(throttled) >= leastThrottled && manyItems
 }
 
-// startAsk reports whether it is time to read the entry to raise the count, and notes the read.
+// throttleID returns the write shard of a throttled call. A larger count does not relieve a single write shard, which may
+// share its partition with another hot key. For a key with one write shard, throttleID returns the call's number if write
+// shards are random, else the call's items.
+func (c *writeCall) throttleID(a shard.Attempt, p schema.Placement) uint64 {
+	switch {
+	case a.Shards > 1:
+		return uint64(c.shard)
+	case p == schema.RandomPlacement:
+		return c.number
+	}
+	return c.items
+}
+
+// startAsk reports whether it is time to read the entry to raise the count. If so, it sets the time of the read.
 func (e *evidence) startAsk(now time.Time) bool {
 	passed := now.Sub(e.asked).Abs()
 	if passed < e.askPause {
@@ -196,7 +202,7 @@ func (e *evidence) startAsk(now time.Time) bool {
 	return true
 }
 
-// startRefresh reports whether it is time to read the entry for the changes of other processes, and notes
+// startRefresh reports whether it is time to read the entry for the changes of other processes. If so, it sets the time of
 // the read. One throttle is not enough: a partition may be at its limit for a moment.
 func (e *evidence) startRefresh(now time.Time) bool {
 	passed := now.Sub(e.refreshed).Abs()

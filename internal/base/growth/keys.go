@@ -38,10 +38,10 @@ func NewKeys(maxKeys int) *Keys {
 	return &Keys{max: maxKeys, young: map[string]*evidence{}}
 }
 
-// Observe keeps an attempt and returns what to do. Bound is the largest useful count. After Refresh, the
-// caller reads the entry into its view. After Ask, it changes the count if the entry is unchanged and the
-// key is still [Keys.MayGrow], and then calls [Keys.Asked]. Before both it waits a random time of at
-// most [MaxWait]. The answer is Nothing for a key without a kind.
+// Observe keeps an attempt and returns what the caller must do. bound is the largest useful count: see [Bound]. Before it
+// reads the entry, the caller waits a random time of at most [MaxWait]. After Refresh, it reads the entry into its view.
+// After Ask, it reads the entry, raises the count if the entry is unchanged and [Keys.MayGrow] holds, and calls
+// [Keys.Asked]. The answer is Nothing for a key without a kind.
 func (k *Keys) Observe(a shard.Attempt, bound int, now time.Time) Answer {
 	if a.Kind == "" {
 		return Nothing

@@ -36,9 +36,9 @@ func (h Hot) isSkewed() bool {
 	return h.Shards > 1 && skew*h.Others < h.Hottest*float64(h.Shards-1)
 }
 
-// Remedy returns the remedy on a table with this many partitions, and the key's shard count with it.
-// For [Raise] the count suffices for Total and is at least twice Shards, but at most the [Bound] of the
-// partitions. For the other remedies it is Shards.
+// Remedy returns the remedy on a table with this many partitions, and the key's shard count with it. For [Raise] the count
+// suffices for Total and is at least twice Shards, but at most the [Bound] of the partitions. For the other remedies the
+// count is Shards.
 func (h Hot) Remedy(partitions int) (r Remedy, count int) {
 	bound := Bound(partitions)
 	switch {

@@ -12,8 +12,8 @@ const (
 	runPause     = 2 * time.Second // a run of throttles ends after a longer pause
 	// A larger count is usually in force within a second. If no larger count is possible, a short wait shows whether the
 	// throttles last.
-	patience      = time.Second
-	patienceFixed = 300 * time.Millisecond
+	hopelessAfter      = time.Second
+	hopelessAfterFixed = 300 * time.Millisecond
 )
 
 // saturation is a key's latest run of throttles with one version of its entry.
@@ -23,6 +23,7 @@ type saturation struct {
 	throttles   int       // less two for each accepted attempt; 0 or more
 }
 
+// observe counts a throttle, and takes off two for an accepted attempt. Other outcomes change nothing.
 func (s *saturation) observe(a shard.Attempt, now time.Time) {
 	switch {
 	case a.Outcome == shard.Accepted:
@@ -38,9 +39,9 @@ func (s *saturation) observe(a shard.Attempt, now time.Time) {
 // Hopeless reports whether a throttled attempt's key has been throttled for so long that another attempt of the same call
 // would only occupy the process. mayGrow means that a larger count may take effect for the attempt.
 func (k *Keys) Hopeless(a shard.Attempt, mayGrow bool, now time.Time) bool {
-	wait := patienceFixed
+	wait := hopelessAfterFixed
 	if mayGrow {
-		wait = patience
+		wait = hopelessAfter
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -112,20 +112,13 @@ func (f *feed) insertNext(windows *Decoder) {
 
 // insertFault inserts an error as the window that starts at start, or at the start of the feed's time range if that is later.
 func (f *feed) insertFault(start time.Time, err error) {
-	f.insert(&storedWindow{start: maxTime(start, f.from), err: fmt.Errorf("partition %q: %w", f.pk, err), missing: f.itemLength})
+	f.insert(&storedWindow{start: MaxTime(start, f.from), err: fmt.Errorf("partition %q: %w", f.pk, err), missing: f.itemLength})
 }
 
 // insert inserts a window into the list, after the windows with the same start.
 func (f *feed) insert(w *storedWindow) {
 	at := sort.Search(len(f.buffer), func(i int) bool { return f.buffer[i].start.After(w.start) })
 	f.buffer = slices.Insert(f.buffer, at, w)
-}
-
-func maxTime(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
 }
 
 // nextWindow removes the earliest window from the feeds. It returns the zero window if they are empty.

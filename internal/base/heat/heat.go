@@ -184,6 +184,14 @@ func MinTime(a, b time.Time) time.Time {
 	return b
 }
 
+// MaxTime returns the later of two times.
+func MaxTime(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
 // baseLength returns the length of the windows over which rates are calculated.
 func (it *Item) baseLength() time.Duration {
 	if it.Base > 0 {

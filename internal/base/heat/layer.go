@@ -189,18 +189,18 @@ func (p *Progress) Complete(windows []Window, now time.Time) time.Time {
 			if base := it.baseLength(); length == 0 || base < length {
 				length = base
 			}
-			last = maxTime(last, it.End())
+			last = MaxTime(last, it.End())
 		}
 	}
 	if length == 0 {
 		length = defaultWindow
 	}
-	seen := maxTime(last, AlignDown(p.Ran, length))
+	seen := MaxTime(last, AlignDown(p.Ran, length))
 	upTo := MinTime(AlignDown(now.Add(-OnTime), length), seen)
 	if p.Hold > length {
 		upTo = AlignDown(MinTime(upTo, now.Add(-heldTime)), p.Hold)
 	}
-	return maxTime(p.To, upTo)
+	return MaxTime(p.To, upTo)
 }
 
 // HeldSince returns the earliest start of a stored item that can have a window at t. Such an item may have several windows.

@@ -66,11 +66,6 @@ type column struct {
 	unread   float64 // share of the time and its records in items that can't be read
 }
 
-// overlap returns the length of the intersection of two spans; 0 or less means that they are disjoint.
-func overlap(from, to, otherFrom, otherTo time.Time) time.Duration {
-	return MinTime(to, otherTo).Sub(maxTime(from, otherFrom))
-}
-
 // line has the counts of one key.
 type line struct {
 	Verdicts
@@ -96,8 +91,9 @@ func NewMap(o MapOptions) *Map {
 	m := &Map{options: o, filter: strings.ToLower(o.Filter), columns: make([]column, max(n, 1)), keys: make(map[string]int), indexUnits: make(map[string]uint64), maxKeys: maxMapKeys, maxCells: maxMapCells}
 	for i := range m.columns {
 		begin := o.From.Add(time.Duration(i) * o.Step)
-		if read := overlap(begin, begin.Add(o.Step), o.Read, o.AsOf); !o.Read.IsZero() && read > 0 {
-			m.columns[i].read = float64(read) / float64(o.Step)
+		if !o.Read.IsZero() {
+			read := MinTime(begin.Add(o.Step), o.AsOf).Sub(MaxTime(begin, o.Read))
+			m.columns[i].read = max(0, float64(read)/float64(o.Step))
 		}
 	}
 	return m

@@ -68,7 +68,7 @@ func (w *WindowCounter) Add(write *Write) {
 	}
 	w.Records++
 	second := write.At.Unix()
-	w.table.AddBytes(write.Key, uint64(write.Units), second)
+	w.table.Add(write.Key, uint64(write.Units), second)
 	w.addIndexes(write.Indexes, second)
 }
 
@@ -78,7 +78,7 @@ func (w *WindowCounter) addIndexes(writes []ddbstream.IndexWrite, second int64) 
 		if x.Index != "" {
 			cost := uint64(x.Units)
 			w.text = append(append(append(w.text[:0], x.Index...), 0), x.Key...) // no index has a NUL in its name
-			w.indexes.AddBytes(w.text, cost, second)
+			w.indexes.Add(w.text, cost, second)
 			w.indexUnits[x.Index] += cost
 		}
 	}
@@ -112,7 +112,7 @@ func (w *WindowCounter) Item(streamShard, part string, limit, hotRate float64) I
 // key.
 func addKeys(it *Item, sketch *ddbstream.Sketch, ofIndex bool, maxKeys int) (rest uint64) {
 	rest = sketch.Floor()
-	for i, e := range sketch.Top(sketch.Len()) {
+	for i, e := range sketch.Entries() {
 		if i >= maxKeys {
 			rest = max(rest, e.Count)
 			continue

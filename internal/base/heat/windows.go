@@ -88,10 +88,10 @@ type windowSpan struct {
 
 // cover divides a time range into spans to read, in order. It uses blocks only for a step of at least a block.
 func cover(from, to time.Time, step time.Duration, p Progress) (spans []windowSpan) {
-	clamp := func(t time.Time) time.Time { return MinTime(maxTime(t, from), to) }
+	clamp := func(t time.Time) time.Time { return MinTime(MaxTime(t, from), to) }
 	block := Blocks.Length()
 	minutesFrom := clamp(p.From)
-	minutesTo := maxTime(minutesFrom, clamp(p.To))
+	minutesTo := MaxTime(minutesFrom, clamp(p.To))
 	blocksFrom := minutesFrom.Add(block - 1).Truncate(block)
 	blocksTo := MinTime(p.Blocks, minutesTo).Truncate(block)
 	if step < block || !blocksFrom.Before(blocksTo) { // no block
