@@ -177,7 +177,7 @@ func (p *printer) selectedKeys(ctx context.Context) (selected []query.HotKey, er
 	if p.options.Index != "" || p.options.Prefix != "" {
 		limit = allKeys
 	}
-	keys, err := p.heat.HotKeys(ctx, shownTime, limit, time.Now())
+	keys, _, err := p.heat.HotKeys(ctx, shownTime, limit, time.Now())
 	for _, k := range keys {
 		if p.options.selects(k.Key, k.Index) {
 			selected = append(selected, k)

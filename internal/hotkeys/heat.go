@@ -215,7 +215,7 @@ func (r *folding) addWindow(ctx context.Context, span *heat.Span, w heat.Window)
 // putSpan stores a minute or a block.
 func (r *folding) putSpan(ctx context.Context, series heat.Series, span *heat.Span) error {
 	if err := r.heat.putItem(ctx, series.Stored(span, span.Start.Add(series.Length()+r.settings.HeatRetention))); err != nil {
-		return fmt.Errorf("hotkeys: putting the folded item of %s: %w", span.Start.Format(time.RFC3339), err)
+		return fmt.Errorf("hotkeys: storing the folded heat of %s in table %s: %w", span.Start.Format(time.RFC3339), r.heat.Table, err)
 	}
 	return nil
 }
@@ -231,7 +231,7 @@ func (r *folding) putProgress(ctx context.Context) error {
 		ExpressionAttributeValues: dynamo.Item{":v": item["v"], ":seen": seen},
 	})
 	if err != nil {
-		return fmt.Errorf("hotkeys: storing the progress of the folds: %w", err)
+		return fmt.Errorf("hotkeys: storing the item %q in table %s: %w", heat.ProgressPartition, r.heat.Table, err)
 	}
 	return nil
 }
@@ -246,7 +246,7 @@ func (r *folding) queueSums(ctx context.Context, to time.Time) error {
 	var data []Datum
 	for w, err := range r.heat.Folded(ctx, r.Progress, from, to) {
 		if err != nil {
-			return fmt.Errorf("hotkeys: reading minutes for metrics: %w", err)
+			return fmt.Errorf("hotkeys: reading the minutes since %s for metrics: %w", from.Format(time.RFC3339), err)
 		}
 		for i := range w.Items {
 			data = append(data, r.settings.sumMetrics(&w.Items[i])...)

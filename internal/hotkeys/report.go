@@ -98,7 +98,7 @@ func (r *reporter) putItem(ctx context.Context, j *journal, windows []heat.Item,
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("hotkeys: putting the heat item of window %s, stream shard %q: %w",
+		return fmt.Errorf("hotkeys: storing the heat item of window %s, stream shard %q: %w",
 			first.Start.Format(time.RFC3339), first.StreamShard, err)
 	}
 	return nil

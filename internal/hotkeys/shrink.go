@@ -102,7 +102,7 @@ func (s Settings) candidates(entries []shardmap.Entry, now time.Time) (unchanged
 func (r *shrinker) shrink(ctx context.Context, j *journal, now time.Time) (answer shrinkAnswer, err error) {
 	entries, err := r.shards.Entries(ctx)
 	if err != nil {
-		return answer, fmt.Errorf("hotkeys: listing sharded keys: %w", err)
+		return answer, fmt.Errorf("hotkeys: listing the keys in the shard map: %w", err)
 	}
 	unchanged, total := r.settings.candidates(entries, now)
 	answer.Keys = total
@@ -138,7 +138,7 @@ func (r *shrinker) readLoads(ctx context.Context, j *journal, keys []candidate, 
 		err = loads.readWindows(ctx, j, r.heat, settled, now.Add(r.settings.Window), now, 0)
 	}
 	if err != nil {
-		return fmt.Errorf("hotkeys: reading the loads of sharded keys: %w", err)
+		return fmt.Errorf("hotkeys: reading the heat of keys that may shrink, since %s: %w", from.Format(time.RFC3339), err)
 	}
 	return nil
 }

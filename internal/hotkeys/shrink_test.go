@@ -274,7 +274,7 @@ func TestLateWindows(t *testing.T) {
 func TestHolesProveNothing(t *testing.T) {
 	missing := func(pk string, at time.Time) func(t *testing.T, f *fixture) {
 		return func(t *testing.T, f *fixture) {
-			sk, _ := heat.SortBounds(at, at)
+			sk := heat.SortBound(at)
 			at, found := slices.BinarySearch(f.table.byPK[pk], pk+" "+sk+"#")
 			if !found {
 				t.Fatalf("no item at %s in %s", sk, pk)
@@ -325,12 +325,12 @@ func TestTaskFaults(t *testing.T) {
 	f.shards.set("C#a", 8, start.Add(-time.Hour))
 	f.shards.set("E#e", 8, start.Add(-30*time.Hour))
 	f.table.failQuery = errPut
-	if _, err := f.handler.Invoke(t.Context(), []byte(hotkeys.ShrinkTask)); err == nil || !strings.Contains(err.Error(), "reading the loads") {
+	if _, err := f.handler.Invoke(t.Context(), []byte(hotkeys.ShrinkTask)); err == nil || !strings.Contains(err.Error(), "reading the heat") {
 		t.Errorf("unreadable heat items: error %v", err)
 	}
 	f.table.failQuery = nil
 	f.shards.fail = shard.ErrStale
-	if _, err := f.handler.Invoke(t.Context(), []byte(hotkeys.ShrinkTask)); err == nil || !strings.Contains(err.Error(), "listing sharded keys") {
+	if _, err := f.handler.Invoke(t.Context(), []byte(hotkeys.ShrinkTask)); err == nil || !strings.Contains(err.Error(), "listing the keys in the shard map") {
 		t.Errorf("unreadable shard map: error %v", err)
 	}
 }

@@ -23,7 +23,7 @@ func (f *fixture) spoil(t tester, pk, sk string) {
 // spoilWindow stores an unreadable heat item of a window. It returns the sort key.
 func (f *fixture) spoilWindow(t tester, at time.Time) (sk string) {
 	t.Helper()
-	sk, _ = heat.SortBounds(at, at)
+	sk = heat.SortBound(at)
 	sk += "#other#"
 	partitions, _ := heat.Prompt.Partitions(at)
 	f.spoil(t, partitions[0], sk)

@@ -81,6 +81,7 @@ type counterReader struct {
 	shards    *counters.Reader
 }
 
+// getCounters returns the requested counters' values.
 func (r *counterReader) getCounters(ctx context.Context, in *countersInput, now time.Time) (*countersOutput, error) {
 	names := make([]string, len(in.Names))
 	for i, n := range in.Names {

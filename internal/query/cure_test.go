@@ -51,7 +51,7 @@ func TestHottestKeysNeedTheShardMap(t *testing.T) {
 	entry := oneEntry{shardmap.Entry{Key: "C#a", Version: 1, History: shard.History{{At: now.Add(-time.Minute), Count: 2}}}}
 	hot := liveHeat{{Start: now.Add(-30 * time.Second), Window: 10 * time.Second, Limit: 20, HotRate: 14, Units: 9, Keys: []heat.Key{{Key: "C#a#0", Units: 9}}}}
 	for _, row := range []failing{{entry, nil, nil, nil}, {entry, down, nil, nil}, {entry, nil, down, nil}, {entry, nil, nil, down}} {
-		keys, err := NewHeat(hot, HeatOptions{Shards: row}).HotKeys(t.Context(), time.Hour, 10, now)
+		keys, _, err := NewHeat(hot, HeatOptions{Shards: row}).HotKeys(t.Context(), time.Hour, 10, now)
 		if want := cmp.Or(row.since, row.read, row.lookup); !errors.Is(err, want) || want == nil && (len(keys) != 1 || keys[0].Shards != 2) {
 			t.Errorf("%+v: %+v, %v, want %v", row, keys, err, want)
 		}

@@ -53,12 +53,13 @@ type hotKeysOutput struct {
 	}
 }
 
+// listHotKeys answers GET /v1/hot-keys.
 func (h *Heat) listHotKeys(ctx context.Context, in *hotKeysInput, now time.Time) (*hotKeysOutput, error) {
 	since, fault := in.Since.Within(minSince, maxSince, time.Millisecond)
 	if fault != "" {
 		return nil, httpapi.InvalidAt("query.since", fault, in.Since)
 	}
-	keys, unread, err := h.hotKeys(ctx, since, in.Limit, now)
+	keys, unread, err := h.HotKeys(ctx, since, in.Limit, now)
 	if err != nil {
 		return nil, err
 	}
@@ -68,12 +69,8 @@ func (h *Heat) listHotKeys(ctx context.Context, in *hotKeysInput, now time.Time)
 }
 
 // HotKeys returns up to limit keys with the highest write rates in the time since before now, as GET /v1/hot-keys does.
-func (h *Heat) HotKeys(ctx context.Context, since time.Duration, limit int, now time.Time) ([]HotKey, error) {
-	keys, _, err := h.hotKeys(ctx, since, limit, now)
-	return keys, err
-}
-
-func (h *Heat) hotKeys(ctx context.Context, since time.Duration, limit int, now time.Time) (keys []HotKey, unread int, err error) {
+// unread is the number of heat items that can't be read.
+func (h *Heat) HotKeys(ctx context.Context, since time.Duration, limit int, now time.Time) (keys []HotKey, unread int, err error) {
 	found, err := h.hottest(ctx, now.Add(-since), now, limit)
 	if err != nil {
 		return nil, 0, err

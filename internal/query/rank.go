@@ -55,7 +55,7 @@ func (r *boardReader) getRank(ctx context.Context, in *rankInput, now time.Time)
 	}
 	player, above, below, err := r.rankWithNeighbors(ctx, board, held.Place, in.Around)
 	if errors.Is(err, errNotFolded) {
-		return nil, httpapi.Problem(ctx, err, "the board's scores are not folded yet, and too many are before the player to count them in the index: retry in some seconds")
+		return nil, httpapi.Problem(ctx, err, "too many of the board's newest scores are not counted yet to determine the rank: retry in some seconds")
 	} else if err != nil {
 		return nil, fmt.Errorf("ranking a player of board %q: %w", name, dynamo.Classify(err))
 	}

@@ -83,7 +83,7 @@ func (r *rollupReader) listRollups(ctx context.Context, in *rollupsInput, now ti
 		return nil, err
 	}
 	if buckets.hasDaily && buckets.every < oneDay {
-		return nil, httpapi.InvalidAt("query.every", "the entity has daily rollups in this range: ask for 1d", in.Every)
+		return nil, httpapi.InvalidAt("query.every", "the entity's rollups in this range are daily: ask for every=1d", in.Every)
 	}
 	out := &rollupsOutput{}
 	out.Body.Rollups = buckets.rollups()
@@ -151,15 +151,14 @@ func (r *rollupReader) addFragments(ctx context.Context, entity string, buckets 
 	return group.Wait()
 }
 
+// readPartition adds the fragments of one partition of the rollups table.
 func (r *rollupReader) readPartition(ctx context.Context, pk string, buckets *bucketRange) error {
 	low, high := schema.RollupSortBounds(buckets.from, buckets.to)
 	items := dynamo.Items(ctx, r.client, &dynamodb.QueryInput{
 		TableName:              &r.table,
 		KeyConditionExpression: aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
 		ExpressionAttributeValues: dynamo.Item{
-			":pk":   dynamo.String(pk),
-			":low":  dynamo.String(low),
-			":high": dynamo.String(high),
+			":pk": dynamo.String(pk), ":low": dynamo.String(low), ":high": dynamo.String(high),
 		},
 	})
 	for item, err := range items {

@@ -46,6 +46,7 @@ func (r *sessionReader) getSessions(ctx context.Context, in *sessionsInput, now 
 	return &sessionsOutput{oneOf[session, activeSessions]{Other: activeSessions{n}}}, err
 }
 
+// getSession returns an active session, or a 404 if there is none.
 func (r *sessionReader) getSession(ctx context.Context, group, id string, now time.Time) (*session, error) {
 	v, err := r.sessions.Get(ctx, group, id, now)
 	if errors.Is(err, shard.ErrNotFound) {

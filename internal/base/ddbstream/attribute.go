@@ -142,6 +142,7 @@ func (s *scanner) readString(at int) int {
 	return end + 1
 }
 
+// readNumber reads the content of an N: a string with a number.
 func (s *scanner) readNumber(at int) int {
 	if s.peek(at) != '"' {
 		return s.wrongKind(at, "a string")
@@ -178,6 +179,7 @@ func (s *scanner) readWholeNumber(at int) (end, size int) {
 	return at, decimal.SizeOfPositive(at-1-first, at-1-last)
 }
 
+// readBinary reads the content of a B: a string in base64.
 func (s *scanner) readBinary(at int) int {
 	if s.peek(at) != '"' {
 		return s.wrongKind(at, "a string")

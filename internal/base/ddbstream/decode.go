@@ -63,6 +63,7 @@ func (d *Decoder) readPayload() error {
 	return nil
 }
 
+// readPayloadMember reads the value of a member of the payload, and skips unknown members.
 func (d *Decoder) readPayloadMember(name []byte, at int) int {
 	b := &d.batch
 	switch string(name) {
@@ -156,6 +157,7 @@ func (d *Decoder) skipNull(at int, name string) int {
 	return d.skip(at, 0)
 }
 
+// readWindow reads the tumbling window's bounds.
 func (d *Decoder) readWindow(at int) int {
 	if d.peek(at) != '{' {
 		return d.skipNull(at, "window")

@@ -71,6 +71,7 @@ func (d *Decoder) readChange(at int, rec *Record) int {
 	return o.at
 }
 
+// readImageMember reads an image. number is keysImage, newImage or oldImage.
 func (d *Decoder) readImageMember(at int, rec *Record, member string, number byte, to *Image) int {
 	if !d.isObject(at, rec, member) {
 		return d.skip(at, 0)
@@ -94,7 +95,7 @@ func (d *Decoder) skipHole(at int) int {
 // rawValue returns the JSON text of a value and the position after it. The text is nil for null and after an error.
 func (d *Decoder) rawValue(at int) (raw []byte, next int) {
 	next = d.skip(at, 0)
-	if raw = d.between(at, next); raw == nil || isNull(raw) {
+	if raw = d.between(at, next); raw == nil || raw[0] == 'n' {
 		return nil, next
 	}
 	return raw, next
@@ -113,14 +114,12 @@ func (d *Decoder) readEventName(at int, rec *Record) int {
 	return next
 }
 
+// nameOf returns the name of an eventName, or an error if it is unknown.
 func nameOf(text []byte) (Name, error) {
-	switch string(text) {
-	case "INSERT":
-		return Insert, nil
-	case "MODIFY":
-		return Modify, nil
-	case "REMOVE":
-		return Remove, nil
+	for name := Insert; name <= Remove; name++ {
+		if string(text) == name.String() {
+			return name, nil
+		}
 	}
 	return 0, fmt.Errorf("unknown name %.40q: want INSERT, MODIFY or REMOVE", text)
 }
@@ -172,6 +171,7 @@ type identity struct{ kind, principal string }
 
 var ttlService = identity{"Service", "dynamodb.amazonaws.com"}
 
+// readIdentity reads the member "userIdentity".
 func (d *Decoder) readIdentity(at int, rec *Record, by *identity) int {
 	if !d.isObject(at, rec, "userIdentity") {
 		return d.skip(at, 0)

@@ -214,6 +214,3 @@ func (k kind) String() string {
 	}
 	return fmt.Sprintf("%q", byte(k))
 }
-
-// isNull reports whether a value is null, which means that it is absent.
-func isNull(raw []byte) bool { return raw[0] == 'n' }

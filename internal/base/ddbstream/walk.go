@@ -96,6 +96,7 @@ func skipValue(raw []byte, at int) int {
 	return at
 }
 
+// skipNested returns the end of an object or array.
 func skipNested(raw []byte, at int) int {
 	if text := raw[at:]; isPlainScalar(text) { // the usual attribute
 		if end := skipString(text, len(`{"S":`)); text[end] == '}' {

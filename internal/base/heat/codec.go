@@ -56,7 +56,7 @@ func (it *Item) KeysOfWindow() (partitions [2]string, low, high string) {
 	for i, s := range []Series{Prompt, Late} {
 		partitions[i] = s.partition(it)
 	}
-	low = sortBound(it.Start) + "#" + it.StreamShard + "#"
+	low = SortBound(it.Start) + "#" + it.StreamShard + "#"
 	return partitions, low, low + "~"
 }
 
@@ -132,7 +132,7 @@ func newDecoder(windows []byte) *Decoder {
 	d := &Decoder{coder{Codec: schema.Codec{From: &schema.Unpacker{Left: windows}}}}
 	d.codeHeader()
 	if d.common.Window <= 0 || d.common.Base < 0 || d.common.Limit <= 0 {
-		d.From.Fail("its windows have no length or its partitions no limit")
+		d.From.Fail("the windows have no length, or a partition has no limit")
 	}
 	return d
 }

@@ -34,6 +34,7 @@ func encode(items []Item, held bool) []byte {
 	return c.Bytes
 }
 
+// codeHeader encodes or decodes the fields that all windows have in common.
 func (c *coder) codeHeader() {
 	it := &c.common
 	c.Text(&it.Table)
@@ -50,6 +51,7 @@ func (c *coder) codeHeader() {
 	}
 }
 
+// codeWindow encodes or decodes one window.
 func (c *coder) codeWindow(it *Item) {
 	unit := time.Millisecond
 	if c.held {
@@ -111,6 +113,7 @@ const (
 	nameNumber
 )
 
+// codeKey encodes or decodes a key of a window.
 func (c *coder) codeKey(it *Item, k *Key) {
 	head := c.head(it, k)
 	c.Uint(&head)

@@ -212,11 +212,6 @@ func (it *Item) key() (pk, sk string) {
 	return Prompt.partition(it), it.Start.UTC().Format(schema.TimeLayout) + "#" + it.StreamShard + "#" + it.Part
 }
 
-// SortBounds returns the bounds of the sort keys of the windows that start at from or later and before to.
-func SortBounds(from, to time.Time) (low, high string) {
-	return sortBound(from), sortBound(to)
-}
-
-// sortBound returns a text that sorts before the sort keys of the windows that start at t or later, and after the sort keys
+// SortBound returns a text that sorts before the sort keys of the windows that start at t or later, and after the sort keys
 // of earlier windows.
-func sortBound(t time.Time) string { return schema.CeilMilli(t).Format(schema.TimeLayout) }
+func SortBound(t time.Time) string { return schema.CeilMilli(t).Format(schema.TimeLayout) }

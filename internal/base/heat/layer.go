@@ -129,7 +129,7 @@ func LateMark(start, expires time.Time) map[string]types.AttributeValue {
 // key returns the primary key of an item that is folded over all stream shards. suffix is "" for the span itself.
 func (s Series) key(start time.Time, suffix string) record.Key {
 	partitions, _ := s.Partitions(start)
-	return record.Key{PK: partitions[0], SK: sortBound(start) + "#" + suffix}
+	return record.Key{PK: partitions[0], SK: SortBound(start) + "#" + suffix}
 }
 
 // FoldAll folds the items of a time from start to start+length. It returns an item for each table and length of windows. An
@@ -225,7 +225,7 @@ func (p *Progress) Attributes() map[string]types.AttributeValue {
 func ParseProgress(attributes map[string]types.AttributeValue) (Progress, error) {
 	var s storedProgress
 	if err := readRecord(attributes, &s); err != nil {
-		return Progress{}, fmt.Errorf("heat: progress of the folds: %w", err)
+		return Progress{}, fmt.Errorf("heat: item %q: %w", ProgressPartition, err)
 	}
 	return s.Progress, nil
 }

@@ -52,7 +52,7 @@ func ResumeWindow(state map[string]string, from, to time.Time, length time.Durat
 	}
 	w, err := decodeWindow(state[windowField], topK)
 	if err == nil && (w.Length != length || w.Start.Before(from) || w.Start.Add(length).After(to)) {
-		err = fmt.Errorf("it is of another window, of %v from %s", w.Length, w.Start.Format(time.RFC3339))
+		err = fmt.Errorf("it counts another window, of %v from %s", w.Length, w.Start.Format(time.RFC3339))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("heat: window state: %w", err)
@@ -60,6 +60,7 @@ func ResumeWindow(state map[string]string, from, to time.Time, length time.Durat
 	return w, nil
 }
 
+// decodeWindow decodes the text under windowField.
 func decodeWindow(text string, topK int) (*WindowCounter, error) {
 	b, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {

@@ -107,7 +107,7 @@ func cover(from, to time.Time, step time.Duration, p Progress) (spans []windowSp
 func (r WindowReader) Progress(ctx context.Context) (p Progress, err error) {
 	for item, err := range dynamo.Items(ctx, r.Client, r.Query(ProgressPartition, schema.SoleSK, schema.SoleSK)) {
 		if err != nil {
-			return p, fmt.Errorf("heat: reading the progress of the folds: %w", err)
+			return p, fmt.Errorf("heat: reading the item %q of table %s: %w", ProgressPartition, r.Table, err)
 		}
 		if p, err = ParseProgress(item); errors.Is(err, ErrVersion) {
 			return Progress{}, nil
@@ -152,7 +152,7 @@ func (r WindowReader) readBucket(ctx context.Context, s windowSpan, p Progress, 
 		if length > 0 {
 			first = AlignDown(s.from, length)
 		}
-		low, high := SortBounds(first, s.to)
+		low, high := SortBound(first), SortBound(s.to)
 		partitions, _ := series.Partitions(s.from)
 		for _, pk := range partitions {
 			pages := dynamodb.NewQueryPaginator(r.Client, r.Query(pk, low, high))

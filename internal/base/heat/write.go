@@ -33,13 +33,14 @@ func DecodeWrites(records []ddbstream.Record, source CountedTable) iter.Seq[Writ
 	}
 }
 
+// readRecord sets the key, the units and the index writes. It returns an error if the record can't be counted.
 func (w *Write) readRecord(rec *ddbstream.Record, source CountedTable, writes *ddbstream.IndexWrites) (err error) {
 	if rec.Err != nil {
 		return rec.Err
 	}
 	var ok bool
 	if w.Key, ok = rec.Keys.Key(source.PartitionKey); !ok || len(w.Key) == 0 {
-		return fmt.Errorf("heat: record %.60s: its keys lack the partition key %q", rec.Sequence, source.PartitionKey)
+		return fmt.Errorf("heat: stream record %.60s: its keys lack the partition key %q of table %s", rec.Sequence, source.PartitionKey, source.Table)
 	}
 	if w.Units, err = rec.WriteUnits(); err != nil {
 		return err
