@@ -79,7 +79,7 @@ func TestExplain(t *testing.T) {
 		t.Errorf("a missing table: exit %d with %q", code, errText)
 	}
 	createTable(t, db, name+"-heat", "", "pk", "sk") // an attached deployment's only table
-	const attached = "If it is attached to a table, explain that one with --table."
+	const attached = "If it is attached to a table, explain that table with --table."
 	if code, out, errText := hotshard(t, "explain", "--stack", "--tables-prefix", name+"-", "--endpoint", proxy.URL); code != exitOK || !strings.Contains(out, attached) {
 		t.Errorf("an attached deployment: exit %d with %s%s, want %q", code, out, errText, attached)
 	}
