@@ -31,8 +31,8 @@ func functionAlarms(c *config.Config, functions map[string]function) (list []ala
 // usedUp is the alarm's threshold, as a share of the account's unreserved concurrency.
 const usedUp = 0.8
 
-// accountAlarms returns the alarm on the concurrency that functions without a reservation share: other deployments'
-// functions, and the deployment's own if the account's quota is too low for reservations. The metric has no dimensions:
+// accountAlarms returns the alarm on the concurrency that functions without a reservation share: the
+// account's other functions, and the deployment's own if the quota is too low for reservations. The metric has no dimensions:
 // https://docs.aws.amazon.com/lambda/latest/dg/monitoring-concurrency.html
 func accountAlarms(c *config.Config) []alarm {
 	unreserved := c.AccountConcurrency

@@ -54,7 +54,7 @@ func newSchedules(s awscdk.Stack, c *config.Config, functions map[string]functio
 	}
 }
 
-// rate returns a schedule's rate expression for an interval, in minutes as [wholeMinutes] returns them.
+// rate returns a schedule's rate expression for an interval. A rate is never more frequent than the interval, and at most once a minute.
 func rate(every time.Duration) string {
 	minutes := wholeMinutes(every)
 	if minutes == 1 {

@@ -95,8 +95,11 @@ func addReadings(ctx context.Context, readings *table.Table, begin time.Time, co
 		span := table.During(shard.Micros, begin, now.Add(time.Second))
 		span.Consistent, span.Limit = true, 1000
 		page, err := readings.Page(ctx, sensor, span, time.Now())
-		if err != nil || len(page.Items) != *count {
-			return fmt.Errorf("%s: found %d readings, want %d (error: %v)", sensor, len(page.Items), *count, err)
+		if err != nil {
+			return err
+		}
+		if len(page.Items) != *count {
+			return fmt.Errorf("%s: found %d readings, want %d", sensor, len(page.Items), *count)
 		}
 	}
 	return nil

@@ -48,11 +48,11 @@
 // once, because indexes are updated after the transaction. A reused client token costs transactional reads instead. A
 // failed condition in a transaction costs twice the units of each existing item, at least 2 for an action. AWS does
 // not document the costs of index writes and of failed conditions; both were measured on AWS
-// (docs/decisions/local-aws.md). The cost of a conflict is unknown. Here a transaction in conflict costs as much as one
-// with a failed condition, and a write in conflict costs its units in the table.
+// (docs/decisions/local-aws.md). The cost of a conflict is unknown. Here a TransactWriteItems in conflict costs as much
+// as one with a failed condition, a TransactGetItems its least reads, and a single write its units in the table.
 //
-// The cost of an index write, and its partition, follow from the item before and after. In these cases the limiter reads
-// the item itself, consistently and uncharged:
+// The cost of an index write, and its partition, follow from the item before and after. The caller's ReturnValues
+// take precedence, so the limiter reads the item itself in some cases, consistently and uncharged:
 //
 //   - around updates of an index key that also compute values, or whose caller wants other values than the old ones,
 //   - around updates whose caller wants only the updated attributes,
@@ -62,8 +62,8 @@
 // A concurrent write may then be charged with an outdated size, or to an outdated partition.
 //
 // Keys and indexes come from DescribeTable. They are read again after a table was created, changed or deleted through
-// the limiter; other changes are not seen. Requests may give a table by its name or an ARN. The engine gets the name,
-// and the caller's response has the ARN. Calls for a table that the engine has under the ARN alone, such as another
+// the limiter; other changes are not seen. Requests may give a table by its name or an ARN: both have one state. The
+// engine gets the name, and the caller's response has the ARN. Calls for a table that the engine has under the ARN alone, such as another
 // account's, pass unchanged and uncharged.
 //
 // A request without a response, for instance because its caller has left, costs what was debited at admission.

@@ -50,7 +50,7 @@ type keyName struct{ table, index, key string }
 
 func newHistory(since time.Time) *history { return &history{since, make([]slot, maxSeconds)} }
 
-// countWrite counts one throttled write by its first denial. It counts nothing if the clock has gone back by an hour,
+// countWrite counts one throttled write by its first denial. It counts nothing if the clock has gone back by an hour or more,
 // so that a later second has the slot.
 func (h *history) countWrite(now int64, first partitions.Denial) {
 	s := &h.slots[now%maxSeconds]

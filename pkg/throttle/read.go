@@ -70,8 +70,8 @@ func readCharges(r *reply, least partitions.Charge) []partitions.Charge {
 	return []partitions.Charge{least}
 }
 
-// readPlace returns the place of a read: a partition key's, or all partitions for a Scan. It returns errInvalid for a
-// read that the engine will reject.
+// readPlace returns the place of a read: a partition key's, or all partitions for a Scan or if the partition key is
+// unknown. It returns errInvalid if there is no such table or index, or if a GetItem's key is incomplete.
 func (c *call) readPlace(in *readRequest) (partitions.Place, error) {
 	if c.operation == "GetItem" {
 		found, err := c.locate(in.TableName, in.Key)

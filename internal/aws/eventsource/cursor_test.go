@@ -38,7 +38,7 @@ func TestEachRecordOnce(t *testing.T) {
 
 func eachRecordOnce(t *rapid.T) {
 	s := &service{records: rapid.IntRange(0, 40).Draw(t, "records")}
-	faults := append([]fault{{}, {}, {}, emptyPage}, passing...)
+	faults := append([]fault{{}, {}, {}, emptyPage}, transient...)
 	inRow := 0 // responses without an iterator; after three, the cursor relies on the listing
 	s.fault = func(operation string) fault {
 		wrong := rapid.SampledFrom(faults).Draw(t, "fault")
@@ -103,7 +103,7 @@ func TestExpiredIterator(t *testing.T) {
 	checkNext(t, c, 2, "2", "3")
 	s.epoch++
 	if _, err := c.Next(t.Context(), new(Buffer), 9); !IsStale(err) || !IsTransient(err) || !strings.Contains(err.Error(), "stream shard s") {
-		t.Fatalf("error = %v, want a passing one for a stale iterator of stream shard s", err)
+		t.Fatalf("error = %v, want a transient one for a stale iterator of stream shard s", err)
 	}
 	checkNext(t, c, 9, "4", "5")
 	if want := []string{"AFTER_SEQUENCE_NUMBER1", "AFTER_SEQUENCE_NUMBER3"}; !slices.Equal(s.asked, want) {
@@ -181,7 +181,7 @@ func TestClosed(t *testing.T) {
 	}
 	s.list = []Shard{{ID: "s"}}
 	if _, err := stream.Cursor("s", AfterSequence("2")).Next(t.Context(), new(Buffer), 9); err == nil || !IsTransient(err) {
-		t.Errorf("an open stream shard without an iterator: %v, want a passing error", err)
+		t.Errorf("an open stream shard without an iterator: %v, want a transient error", err)
 	}
 	s.list = []Shard{{ID: "other"}}
 	if ended, err := stream.Cursor("s", AfterSequence("2")).Locate(t.Context()); !ended || err != nil {

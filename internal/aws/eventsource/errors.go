@@ -21,7 +21,7 @@ import (
 var ErrNoCredentials = errors.New("AWS credentials can't be retrieved")
 
 // errNotDynamoDB reports a response with status 200 that is not DynamoDB's.
-var errNotDynamoDB = errors.New("the response is not DynamoDB's: check the endpoint")
+var errNotDynamoDB = errors.New("the response is not DynamoDB's")
 
 // finalError is an error that retries can't fix.
 type finalError struct{ error }
@@ -73,7 +73,7 @@ func Cause(err error) string {
 		return "no answer in time"
 	}
 	if errors.Is(err, errNotDynamoDB) {
-		return "an answer that is not DynamoDB's"
+		return "a response that is not DynamoDB's"
 	}
 	if sent, ok := errors.AsType[*url.Error](err); ok {
 		err = sent.Err
@@ -95,7 +95,7 @@ func NewBackOff() *backoff.ExponentialBackOff {
 	return b
 }
 
-// Retry makes a call until it succeeds, fails with an error that is not [IsTransient], or limit is
+// Retry makes a call until it succeeds, fails with an error that is not transient ([IsTransient]), or limit is
 // over; 0 is no limit. It calls failed with each transient error.
 func Retry(ctx context.Context, limit time.Duration, call func() error, failed func(error)) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {

@@ -48,7 +48,7 @@ type fault struct {
 	body   string
 }
 
-// Faults of the service and the network. After those in passing, a cursor continues.
+// Faults of the service and the network. After those in transient, a cursor continues.
 var (
 	reset     = fault{body: "reset"}
 	cutOff    = fault{200, "cut off"}
@@ -58,7 +58,7 @@ var (
 	throttled = fault{400, `{"__type":"x#LimitExceededException"}`}
 	emptyPage = fault{200, "empty"}
 
-	passing = []fault{reset, cutOff, garbage, noObject, broken}
+	transient = []fault{reset, cutOff, garbage, noObject, broken}
 )
 
 func rejection(code string) fault { return fault{400, fmt.Sprintf(`{"__type":"x#%s"}`, code)} }

@@ -94,8 +94,10 @@ func parseResponse(out []byte, records []Record, windowed, partialFailures bool)
 	if !partialFailures {
 		return len(records), state, nil
 	}
-	done, err = parsed.countBeforeFailure(records)
-	return done, state, err
+	if done, err = parsed.countBeforeFailure(records); err != nil {
+		return 0, nil, err
+	}
+	return done, state, nil
 }
 
 // countBeforeFailure returns the number of records before the first one that the response reports as failed.

@@ -28,7 +28,9 @@ func (m *Mapping) consume(ctx context.Context, drain bool) error {
 		List: m.listShards, Done: func(string) {}, Endless: !drain,
 		Relist: relistInterval, AskAgain: m.o.PollInterval, MaxAsks: 1,
 		Start: func(shard string) func(context.Context) (time.Time, error) {
-			return m.shardReader(shard, saved[shard], drain)
+			cp := saved[shard]
+			delete(saved, shard) // the consumer changes the checkpoint's window, so a second start must not get it
+			return m.shardReader(shard, cp, drain)
 		},
 	}
 	lineage.Reset(shards, func(s Shard) bool { return saved[s.ID].finished })

@@ -144,7 +144,7 @@ func (s *Stream) list(ctx context.Context, filter *streamtypes.ShardFilter) ([]S
 			return nil, fmt.Errorf("list the shards of stream %s: %w", s.arn, err)
 		}
 		if out.StreamDescription == nil {
-			return nil, fmt.Errorf("list the shards of stream %s: %w", s.arn, errNotDynamoDB)
+			return nil, fmt.Errorf("list the shards of stream %s: %w: check the endpoint", s.arn, errNotDynamoDB)
 		}
 		s.observeClock(out.ResultMetadata, s.described)
 		for _, shard := range out.StreamDescription.Shards {
