@@ -66,9 +66,9 @@ func ParseRules(text string) (Rules, error) {
 	for i, r := range list {
 		switch {
 		case r.Every == "":
-			return Rules{}, fmt.Errorf("rollup rules: rule %d has no \"every\": want 1h or 1d", i)
+			return Rules{}, fmt.Errorf("rollup rules: rule %d has no \"every\": want 1h or 1d", i+1)
 		case len(r.Fields) > parts.MaxMeasures:
-			return Rules{}, fmt.Errorf("rollup rules: rule %d has %d fields: want at most %d", i, len(r.Fields), parts.MaxMeasures)
+			return Rules{}, fmt.Errorf("rollup rules: rule %d has %d fields: want at most %d", i+1, len(r.Fields), parts.MaxMeasures)
 		case seen[r.Prefix]:
 			return Rules{}, fmt.Errorf("rollup rules: two rules have the prefix %q: keep one of them", r.Prefix)
 		}

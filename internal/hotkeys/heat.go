@@ -118,13 +118,13 @@ func (r *folding) blockDue(now time.Time) bool {
 	return !r.Blocks.Add(heat.Blocks.Length()).After(r.To) && now.After(r.Blocks.Add(r.settings.blockTime()+2*HeatInterval))
 }
 
-// minutesDue returns the end of the minutes that may be folded at now: all their items that are in time have been put.
+// minutesDue returns the time up to which minutes may be folded at now. Items of windows that ended foldDelay earlier have
+// been put, unless they are late. The items of held windows are put up to idleTime after the end of the Hold.
 func (s Settings) minutesDue(now time.Time) time.Time {
-	ended := heat.AlignDown(now.Add(-foldDelay), s.Window)
-	if s.holds() { // quiet windows are put by then: see storedBy
-		ended = heat.AlignDown(now.Add(-idleTime-foldDelay), s.Hold)
+	if s.holds() {
+		return heat.AlignDown(now.Add(-idleTime-foldDelay), s.Hold).Truncate(time.Minute)
 	}
-	return ended.Truncate(time.Minute)
+	return heat.AlignDown(now.Add(-foldDelay), s.Window).Truncate(time.Minute)
 }
 
 // updateHeld sets Held to this run's Hold, or to [heat.MaxHold] if an earlier run had another one.

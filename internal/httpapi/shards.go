@@ -45,7 +45,7 @@ type ShardCount struct {
 
 // ShardChange is one change of a shard count.
 type ShardChange struct {
-	Time   string `json:"time" format:"date-time" doc:"When the count takes effect: for an entity 5 s after an increase and 3 minutes after a decrease, for other types at once"`
+	Time   string `json:"time" format:"date-time" doc:"When the count takes effect: for an entity about 4 s after an increase and 3 minutes after a decrease, for other types at once"`
 	Shards int    `json:"shards" doc:"The shard count from then on"`
 	By     string `json:"by" doc:"What made the change: api, ingest, hotkeys or an operator"`
 	Why    string `json:"why" doc:"The reason, as text"`

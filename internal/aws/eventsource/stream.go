@@ -217,14 +217,15 @@ func (s *Stream) iterator(ctx context.Context, shard string, position Position) 
 // emptyAnswers is the number of answers in a row without an iterator that prove that there is none.
 const emptyAnswers = 3
 
-// FindsTimes reports whether the service supports [AtTimestamp]. It requests such an iterator for one of these shards.
-// DynamoDB Local answers with status 500, and so may emulators that contain it.
+// FindsTimes reports whether the service supports [AtTimestamp]. It requests such an iterator for one of these shards,
+// emptyAnswers times at most. The service does not support it if it rejects the request, or answers all requests with a
+// server fault but has an iterator at [TrimHorizon]: DynamoDB Local does, and so may emulators that contain it.
 func (s *Stream) FindsTimes(ctx context.Context, list []Shard, at time.Time) (bool, error) {
 	if len(list) == 0 {
 		return true, nil
 	}
 	shard, failures := list[len(list)-1].ID, 0
-	for range emptyAnswers { // a single answer without an iterator may be wrong
+	for range emptyAnswers {
 		iterator, err := s.iterator(ctx, shard, AtTimestamp(at))
 		switch {
 		case isRejected(err):
@@ -240,5 +241,5 @@ func (s *Stream) FindsTimes(ctx context.Context, list []Shard, at time.Time) (bo
 			return true, nil
 		}
 	}
-	return failures < emptyAnswers, nil
+	return failures < emptyAnswers, nil // an answer without an iterator proves nothing
 }

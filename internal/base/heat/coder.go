@@ -146,7 +146,8 @@ func (c *coder) head(it *Item, k *Key) uint64 {
 	return head
 }
 
-// codeName encodes or decodes a key's name. number is 0 for a new name.
+// codeName encodes or decodes a key's name. number is from the key's head: 0 if the name is new and follows, otherwise the
+// name is the number-th one so far, and nothing follows.
 func (c *coder) codeName(k *Key, number uint64) {
 	decoding := c.From != nil
 	switch {

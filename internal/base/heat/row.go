@@ -34,7 +34,7 @@ type Row struct {
 
 // Change is one change of a base key's shard count.
 type Change struct {
-	Time   display.Time `json:"time" format:"date-time" doc:"When the count takes effect: for an entity 5 s after an increase and 3 minutes after a decrease, for other types at once"`
+	Time   display.Time `json:"time" format:"date-time" doc:"When the count takes effect: for an entity about 4 s after an increase and 3 minutes after a decrease, for other types at once"`
 	Shards int          `json:"shards" doc:"The shard count from then on"`
 	Before int          `json:"before" doc:"The shard count before"`
 	By     string       `json:"by" doc:"What made the change: api, ingest (a writer whose writes were throttled) or hotkeys (the controller)"`

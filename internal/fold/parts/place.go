@@ -13,7 +13,7 @@ func ComparePlaces(a, b boards.Place) int {
 	return cmp.Or(b.Merit().Cmp(a.Merit()), cmp.Compare(a.At.UnixMilli(), b.At.UnixMilli()), strings.Compare(a.Player, b.Player))
 }
 
-// MaxEntryRev is the highest rev that an entry may have: twice it fits in 64 bits.
+// MaxEntryRev is the highest rev that an entry may have. A packed top stores twice the rev, plus a flag, in 64 bits.
 const MaxEntryRev = 1<<62 - 1
 
 // EntryState is the state of a player's entry in a stream record or a read.

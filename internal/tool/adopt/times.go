@@ -96,21 +96,21 @@ func (t *foundTimes) addScanned(s scanned) {
 	}
 }
 
-// compare orders the times of attributes, the most probable time of creation first: by the attribute's name, then times
-// before whole days, then the earliest.
+// compare orders the times of attributes, the most probable time of creation first: attributes whose names say so before
+// others, then times before whole days, then those whose newest time is earliest, then by name.
 func (o *ownTime) compare(other *ownTime) int {
-	falseFirst := func(a, b bool) int {
+	trueFirst := func(a, b bool) int {
 		switch {
 		case a == b:
 			return 0
 		case a:
-			return 1
+			return -1
 		}
-		return -1
+		return 1
 	}
 	return cmp.Or(
-		falseFirst(!created.MatchString(o.attr), !created.MatchString(other.attr)),
-		falseFirst(o.days, other.days), o.last.Compare(other.last), strings.Compare(o.attr, other.attr))
+		trueFirst(created.MatchString(o.attr), created.MatchString(other.attr)),
+		trueFirst(!o.days, !other.days), o.last.Compare(other.last), strings.Compare(o.attr, other.attr))
 }
 
 // ownTime returns the time in an attribute if it may be the items' own, or else the reason, which is "" if there is no time.

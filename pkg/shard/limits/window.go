@@ -132,9 +132,10 @@ func (w *limitWindow) claimRead(now time.Time, maxAge time.Duration) bool {
 	return true
 }
 
-// chooseShard returns a write shard that may have quota; ok is false if there is none. It prefers write shards without
-// a share, since transfers already load the partitions of the others. Of these, it prefers write shards that have received
-// quota three of four times, else write shards that need a transfer. Write shards at or above the newest count come last.
+// chooseShard returns a write shard that may have quota; ok is false if there is none. Its order is: write shards without
+// a share, since transfers load the partitions of those with one; write shards with a share; write shards at or above the
+// newest count. Among those without a share, three of four calls first try the ones with quota left from a transfer, the
+// fourth first tries the ones that need a transfer. last is the call's previous write shard, which comes up less often.
 func (w *limitWindow) chooseShard(d *division, last int) (n int, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

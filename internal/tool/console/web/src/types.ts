@@ -319,7 +319,7 @@ export interface Change {
    */
   shards: number;
   /**
-   * When the count takes effect: for an entity 5 s after an increase and 3 minutes after a decrease, for other types at once
+   * When the count takes effect: for an entity about 4 s after an increase and 3 minutes after a decrease, for other types at once
    */
   time: string;
   /**
@@ -363,7 +363,7 @@ export interface ShardChange {
    */
   shards: number;
   /**
-   * When the count takes effect: for an entity 5 s after an increase and 3 minutes after a decrease, for other types at once
+   * When the count takes effect: for an entity about 4 s after an increase and 3 minutes after a decrease, for other types at once
    */
   time: string;
   /**
