@@ -94,7 +94,7 @@ func (r *recheckRun) due(notes []dueNote) (tops, rows []dueNote) {
 	return tops, rows
 }
 
-// recordOutcome deletes a note that was handled without an error, and postpones any other. It counts the note.
+// recordOutcome passes a note that was handled without an error to deleteOrPostpone, and postpones any other. It counts the note.
 func (r *recheckRun) recordOutcome(ctx context.Context, n *dueNote, err error) {
 	if err == nil {
 		err = r.deleteOrPostpone(ctx, n)

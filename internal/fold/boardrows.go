@@ -32,8 +32,8 @@ func (s *boardChanges) outdatedRows() (list []entryChange) {
 // maxRowPlayers bounds the players in a note, so that one read has all their entries.
 const maxRowPlayers = 100
 
-// noteOutdated stores that the boards task must move the outdated rows of these changes. Redelivered records store the same
-// note again, which is harmless even if the rows were moved meanwhile.
+// noteOutdated stores that the boards task must move the outdated rows of these changes. A redelivery stores the note
+// again, or another note if it begins later. Both are harmless, even if the rows were moved meanwhile.
 func (f *topFolder) noteOutdated(ctx context.Context, s *boardChanges, outdated []entryChange, streamShard string) error {
 	players := make([]string, len(outdated))
 	for i, t := range outdated {

@@ -110,7 +110,7 @@ func (h *Handler) Task(ctx context.Context, name string) ([]byte, error) {
 	return nil, fmt.Errorf("there is no task %.40q: set \"task\" in the schedule's payload to %q or %q", name, boardsTask, compactionTask)
 }
 
-// forEach calls do for forEach element of a list, up to maxFolds at a time.
+// forEach calls do for each element of a list, up to maxFolds at a time.
 func forEach[T any](list []T, do func(T)) {
 	var group errgroup.Group
 	group.SetLimit(maxFolds)

@@ -77,7 +77,7 @@ type itemSource interface {
 	All(ctx context.Context, from, to time.Time) iter.Seq2[heat.Window, error]
 }
 
-// hottestKeys are the hottestKeys keys of a time range.
+// hottestKeys are the hottest keys of a time range.
 type hottestKeys struct {
 	rows    []heat.KeyHeat // each base key once, currently hot keys first
 	changed changes

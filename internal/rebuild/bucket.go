@@ -131,7 +131,7 @@ func (c *comparison) finding() Result {
 }
 
 const (
-	maxRounds = 6         // attempts to check one target, which may change during each of them
+	maxRounds = 6         // how often the check of one target is repeated, if the target changes during it
 	foldLag   = time.Hour // how long after a bucket's end folds are expected
 )
 

@@ -15,7 +15,7 @@ type source struct {
 	fault         error  // why one of the states can't be read
 }
 
-// classify returns what is wrong with a source; "" if nothing is, and for write shard 0, which is never folded.
+// classify returns what is wrong with a source; "" if nothing is. Of write shard 0, which is never folded, only a fault counts.
 func (s source) classify() State {
 	switch {
 	case s.fault != nil:

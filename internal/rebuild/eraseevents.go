@@ -13,8 +13,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// entityTraces finds and deletes the items of an entityTraces. The aggregator subtracts the deleted events from the
-// rollups.
+// entityTraces finds and deletes the items of an entity. The aggregator subtracts the deleted events from the rollups.
 type entityTraces struct {
 	plainTraces
 

@@ -8,7 +8,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// sessionTraces has the traces of a sessionTraces of sessions.
+// sessionTraces finds and deletes the items of a group of sessions.
 type sessionTraces struct{ plainTraces }
 
 func (g sessionTraces) partitionQuery(writeShard int) *dynamodb.QueryInput {

@@ -20,8 +20,8 @@ type provable[L any] interface {
 	// repair returns how a summary at rest differs from its items, and repairs it with Options.Repair. It returns
 	// parts.ErrMoved if the summary has changed since the second reading.
 	repair(ctx context.Context, second L, floors map[string]string) (Result, error)
-	// retryLimit returns the number of proofs that are attempted, and the state of the finding if the summary changed
-	// during each.
+	// retryLimit returns how often the check is repeated, and the state of the finding if the summary changed during each
+	// attempt.
 	retryLimit() (rounds int, state State)
 }
 

@@ -66,7 +66,7 @@ type Options struct {
 	afterErase bool
 
 	IndexLag    time.Duration    // upper bound on the lag of the boards' index; default 30 s
-	Wait        time.Duration    // how long to wait for folds in flight; the repair of a counter doesn't wait
+	Wait        time.Duration    // how long to wait for folds in flight; 0 doesn't wait, nor does the repair of a counter
 	Poll        time.Duration    // between two reads while waiting; default 500 ms
 	Concurrency int              // targets at a time; default 32
 	ReadUnits   int              // RCU/s that table scans consume at most; default dynamo.ScanUnits

@@ -101,7 +101,8 @@ func IsThrottle(err error) bool {
 	return throttles.IsErrorThrottle(err).Bool()
 }
 
-// IsInvalid reports whether a request was wrong: it was misused or not sent, or DynamoDB rejected it. Nothing was written.
+// IsInvalid reports whether a request was wrong: it was misused, its parameters were invalid, or DynamoDB rejected it.
+// Nothing was written.
 func IsInvalid(err error) bool {
 	_, badParameters := errors.AsType[*smithy.InvalidParamsError](err)
 	return badParameters || errors.Is(err, shard.ErrMisused) || IsRejected(err)

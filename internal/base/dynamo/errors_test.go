@@ -141,8 +141,8 @@ func TestInvalidInput(t *testing.T) {
 	}
 }
 
-// TestFailedConditions checks what a canceled transaction and a single write say of their conditions.
-func TestFailedConditions(t *testing.T) {
+// TestFailedActions checks what a canceled transaction and a single write say of their conditions.
+func TestFailedActions(t *testing.T) {
 	stored := dynamo.Key("p", "s")
 	failed := &types.TransactionCanceledException{CancellationReasons: []types.CancellationReason{
 		{Code: aws.String("None")}, {Code: aws.String("ConditionalCheckFailed"), Item: stored}, {Code: aws.String("ConditionalCheckFailed")}, {},
@@ -163,7 +163,7 @@ func TestFailedConditions(t *testing.T) {
 		t.Error("a conflict is a failed condition, or a single one is none")
 	}
 	if !dynamo.HasReasonCode(failed, "TransactionConflict", "ConditionalCheckFailed") || dynamo.HasReasonCode(failed, "TransactionConflict") {
-		t.Error("HasReason is wrong")
+		t.Error("HasReasonCode is wrong")
 	}
 	it, got := dynamo.ConditionFailed(&smithy.OperationError{Err: &types.ConditionalCheckFailedException{Item: stored}})
 	if !got || dynamo.Text(it, "sk") != "s" {
@@ -174,8 +174,8 @@ func TestFailedConditions(t *testing.T) {
 	}
 }
 
-// TestUnchanged checks the condition that an item still has the values that were read.
-func TestUnchanged(t *testing.T) {
+// TestUnchangedCondition checks the condition that an item still has the values that were read.
+func TestUnchangedCondition(t *testing.T) {
 	read := dynamo.Item{"a": dynamo.Number(1), "c": dynamo.String("x"), "d": dynamo.Number(2)}
 	text, names, values := dynamo.UnchangedCondition(read, "a", "b", "c")
 	if *text != "attribute_exists(pk) AND #a = :a AND attribute_not_exists(#b) AND #c = :c" {

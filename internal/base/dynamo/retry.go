@@ -173,8 +173,8 @@ func RepeatConflicts(ctx context.Context, startBy time.Time, attempt func(contex
 	return err
 }
 
-// WorthRetrying reports whether another attempt may succeed. It may after a throttle, a conflict or a failure of DynamoDB,
-// and after a time-out if ctx has not ended.
+// WorthRetrying reports whether another attempt may succeed. It may after a throttle, a conflict, a lost connection or
+// a failure of DynamoDB, and after a time-out if ctx has not ended.
 func WorthRetrying(ctx context.Context, err error) bool {
 	if isTimeout(err) && ctx.Err() != nil {
 		return false

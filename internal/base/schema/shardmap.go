@@ -18,7 +18,7 @@ const (
 // MapLog returns the partition key of copy n of the log, 0 to MapLogs-1.
 func MapLog(n int) string { return "log#" + strconv.Itoa(n) }
 
-// MapBucket returns the partition key of one bucket of the keys, 0 to MapParts-1.
+// MapBucket returns the partition key of one bucket of the keys, 0 to MapBuckets-1.
 func MapBucket(n int) string { return "keys#" + strconv.Itoa(n) }
 
 // MapKey returns the primary key of a base key's item in the shard map.

@@ -79,8 +79,8 @@ func (e *Reader) readSettledPage(ctx context.Context, r Range, stored place.Rang
 	return e.readPage(ctx, r, stored, current, now)
 }
 
-// isUnsettled reports whether a view's counts may be too old for the page: the range takes several pages, and the page
-// has events of the last shardmap.Unsettled, which may be on write shards that the view lacks.
+// isUnsettled reports whether a view's counts may be too old for the page: the range takes several pages, and the page's
+// part of the range reaches into the last shardmap.Unsettled. It may lack events on write shards that the view lacks.
 func (r Range) isUnsettled(page Page, now time.Time) bool {
 	end, newest := r.To, page.Next
 	if r.Desc {

@@ -251,7 +251,7 @@ func (c *call) verdicts() (list []Verdict) {
 // hitError adds the keys of a call's limits to an error.
 func hitError(hits []Hits, err error) error {
 	var keys []string
-	for _, h := range hits {
+	for _, h := range hits[:min(len(hits), MaxLimits)] {
 		keys = append(keys, h.Key)
 	}
 	return fmt.Errorf("counting hits of %q: %w", keys, err)

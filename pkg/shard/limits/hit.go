@@ -128,8 +128,8 @@ func (h *hit) plan(ctx context.Context) error {
 	return nil
 }
 
-// planFromCache sets changes and fits by the cached use. If the hits don't fit, provesRejection reports whether a read
-// of the write shards could not change that. isFresh means that all write shards have just been read.
+// planFromCache sets changes and fits by the cached use. If the hits don't fit, provesRejection reports whether
+// only hits that other processes gave back could change that. isFresh means that all write shards have just been read.
 func (h *hit) planFromCache(isFresh bool) (provesRejection bool) {
 	if h.n < 0 {
 		h.planGiveBack(isFresh)

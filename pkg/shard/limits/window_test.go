@@ -269,8 +269,8 @@ func TestChosenWriteShards(t *testing.T) {
 	}
 }
 
-// TestTakeTogether checks which changes take the quota for hits, the largest first, and how many hits are too many.
-func TestTakeTogether(t *testing.T) {
+// TestDivideHits checks which changes take the quota for hits, the largest first, and how many hits are too many.
+func TestDivideHits(t *testing.T) {
 	left := []int64{5, 3, 0, 2}
 	for _, c := range []struct {
 		budget int

@@ -24,7 +24,7 @@ const minItemLife = 2 * shardmap.LateTime
 // began after the call.
 const maxClockDifference = 2 * shardmap.Clocks
 
-// maxOutrun bounds the writes of an attempt: each follows a write whose condition failed.
+// maxOutrun bounds the writes of an attempt: each but the first follows a write whose condition failed.
 const maxOutrun = 4
 
 // call is one call that writes a session, in one or more attempts.

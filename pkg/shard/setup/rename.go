@@ -55,7 +55,7 @@ func (t tableID) mayEqual(other tableID) bool {
 // maxKeyName is DynamoDB's limit of the bytes of a key's name.
 const maxKeyName = 255
 
-// renamer returns the exchange of the names pk and sk for those of the tables' renamer, or ErrMisused for invalid names.
+// renamer returns the exchange of the names pk and sk for the tables' names of their keys, or ErrMisused for invalid names.
 func (n Names) renamer() (*keyRenamer, error) {
 	pk, sk := cmp.Or(n.PartitionKey, schema.PK), cmp.Or(n.SortKey, schema.SK)
 	if pk == sk || pk == schema.SK || sk == schema.PK || max(len(pk), len(sk)) > maxKeyName {

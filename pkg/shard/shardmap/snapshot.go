@@ -60,8 +60,8 @@ func (c *Changer) StoreSnapshot(ctx context.Context, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// snapshotDue reports whether to store a snapshot: the item that StoreSnapshot stores last is absent, damaged, or older
-// than snapshotAge.
+// snapshotDue reports whether to store a snapshot: the item that StoreSnapshot stores last is absent, damaged, or more than
+// snapshotAge from now.
 func (c *Changer) snapshotDue(ctx context.Context, now time.Time) (due bool, err error) {
 	out, err := c.client.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &c.table, Key: snapshotKey(schema.MapBuckets-1, schema.MapSlices-1),

@@ -15,9 +15,9 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// TestClearLooksAsFarAsItemsAreDated checks which time buckets Clear reads: items of a late change may be dated LateMargin
+// TestCheckUnusedLooksAsFarAsItemsAreDated checks which time buckets CheckUnused reads: items of a late change may be dated LateMargin
 // back, and others as far ahead as Put accepts them, and Margin more.
-func TestClearLooksAsFarAsItemsAreDated(t *testing.T) {
+func TestCheckUnusedLooksAsFarAsItemsAreDated(t *testing.T) {
 	const hour, moment = "acme#2026-01-05T13", 10 * time.Second
 	start := time.Date(2026, 1, 5, 13, 0, 0, 0, time.UTC)
 	for _, c := range []struct {

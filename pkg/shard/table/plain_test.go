@@ -188,8 +188,8 @@ func TestDuplicatesAreReadOnce(t *testing.T) {
 	}
 }
 
-// TestClearNamesOccupiedKey checks that Clear returns an occupied key of the new write shards, and ignores other keys.
-func TestClearNamesOccupiedKey(t *testing.T) {
+// TestCheckUnusedNamesOccupiedKey checks that CheckUnused returns an occupied key of the new write shards, and ignores other keys.
+func TestCheckUnusedNamesOccupiedKey(t *testing.T) {
 	db := enginetest.Client(t)
 	for what, layout := range plainLayouts {
 		listener := &libtest.Listener{}
@@ -205,19 +205,19 @@ func TestClearNamesOccupiedKey(t *testing.T) {
 		}
 		for _, free := range [][2]int{{1, 3}, {4, 30}} {
 			if err := clear(t.Context(), free[0], free[1]); err != nil {
-				t.Errorf("%s: Clear of free write shards %v: %v", what, free, err)
+				t.Errorf("%s: CheckUnused of free write shards %v: %v", what, free, err)
 			}
 		}
 		taken, is := errors.AsType[*shard.KeyError](clear(t.Context(), 1, 30))
 		if !is || taken.Key != occupied {
-			t.Errorf("%s: Clear returns %v, want %s", what, taken, occupied)
+			t.Errorf("%s: CheckUnused returns %v, want %s", what, taken, occupied)
 		}
 	}
 }
 
-// TestClearKnowsAtLeast checks that Clear expects items on the write shards that a name has by AtLeast, though the shard
+// TestCheckUnusedKnowsAtLeast checks that CheckUnused expects items on the write shards that a name has by AtLeast, though the shard
 // map's own entry has fewer: else no key of such a table could grow.
-func TestClearKnowsAtLeast(t *testing.T) {
+func TestCheckUnusedKnowsAtLeast(t *testing.T) {
 	client, listener := &asked{Client: empty{}}, &libtest.Listener{}
 	orders := plain(client, "orders", table.RandomSuffix{}, table.AtLeast{N: 4, Counts: table.Fixed(1)})
 	orders.Observer = listener
@@ -225,7 +225,7 @@ func TestClearKnowsAtLeast(t *testing.T) {
 	client.keys = nil
 	require.NoError(t, listener.Attempts[0].CheckUnused(t.Context(), 1, 6))
 	if got := sorted(client.keys); !slices.Equal(got, []string{"acme#SHARD_4", "acme#SHARD_5"}) {
-		t.Errorf("Clear reads %q, want write shards 4 and 5", got)
+		t.Errorf("CheckUnused reads %q, want write shards 4 and 5", got)
 	}
 }
 

@@ -85,7 +85,7 @@ func TestAdoptedTally(t *testing.T) {
 	clear := listener.Attempts[0].CheckUnused
 	taken, is := errors.AsType[*shard.KeyError](clear(t.Context(), 1, 150))
 	if !is || taken.Key != "home#SHARD_3" || clear(t.Context(), 1, 3) != nil || clear(t.Context(), 4, 150) != nil {
-		t.Errorf("Clear reports %v, want only home#SHARD_3", taken)
+		t.Errorf("CheckUnused reports %v, want only home#SHARD_3", taken)
 	}
 	if _, err := changer.Pin(t.Context(), "home", 4, libtest.Note, now); err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func TestInvalidPlainTalliesAreRejected(t *testing.T) {
 	cancel()
 	add, err := good.AddAllTransact(t.Context(), "home", one, libtest.Epoch)
 	if err != nil || add.Attempt.CheckUnused(canceled, 1, 9) == nil {
-		t.Errorf("AddAllTransact: %v, or Clear passes without a read", err)
+		t.Errorf("AddAllTransact: %v, or CheckUnused passes without a read", err)
 	}
 }
 

@@ -42,7 +42,7 @@ func (t *Table) Put(ctx context.Context, it Item, now time.Time) error {
 		case err != nil && !dynamo.IsThrottle(err):
 			ambiguous = true
 		case err != nil && !ambiguous && !r.findable():
-			places = nil // the next attempt chooses another write shard
+			places = nil // the next attempt chooses a write shard again
 		}
 		return err
 	})

@@ -70,7 +70,7 @@ func SumItems(attempts []shard.Attempt) {
 }
 
 // Observe reports an attempt to write a single item, which ended with err, and returns err. If the observer knows that
-// the key gets no capacity soon, Observe returns dynamo.Last(err), which is not retried. Observe does not report an
+// the key gets no capacity soon, Observe returns dynamo.Final(err), which is not retried. Observe does not report an
 // attempt without a key, nor an invalid input, which DynamoDB did not try to write.
 func (c Call) Observe(ctx context.Context, a shard.Attempt, err error) error {
 	if a.Key == "" || dynamo.IsInvalid(err) {

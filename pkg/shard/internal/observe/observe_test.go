@@ -103,8 +103,8 @@ func TestHopelessAttemptIsLast(t *testing.T) {
 	}
 }
 
-// TestSentAttempt checks an attempt's values by the key's entry.
-func TestSentAttempt(t *testing.T) {
+// TestNewAttempt checks an attempt's values by the key's entry.
+func TestNewAttempt(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	updated := now.Add(-time.Minute)
 	for name, c := range map[string]struct {
