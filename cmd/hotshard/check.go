@@ -133,8 +133,9 @@ func (c *CheckCmd) selectWork(ctx context.Context, checker *rebuild.Checker) (wo
 	return work, err
 }
 
-// verdict returns an error if a summary is wrong or unknown or, with --repair, a failure is left. A summary that can't be
-// judged, since it is open or too old, is unknown only if the flags asked for it.
+// verdict returns an error if a summary is wrong or unknown or, with --repair, a failure is left. Open summaries count if
+// the flags select a key or failures. Summaries that are too old to judge count if the flags select failures, or a key with
+// --from.
 func (c *CheckCmd) verdict(report *rebuild.Report) error {
 	bad := report.Bad()
 	if !c.all() {
@@ -146,11 +147,11 @@ func (c *CheckCmd) verdict(report *rebuild.Report) error {
 	summaries := display.Several(report.Targets, "summary")
 	switch {
 	case bad > 0 && c.Repair:
-		return fmt.Errorf("%d of %s not repaired: each finding says what to do", bad, summaries)
+		return fmt.Errorf("%d of %s not repaired", bad, summaries)
 	case bad > 0:
-		return fmt.Errorf("%d of %s wrong or unknown: each finding says what to do", bad, summaries)
+		return fmt.Errorf("%d of %s wrong or unknown", bad, summaries)
 	case c.Repair && len(report.Left) > 0:
-		return fmt.Errorf("%d of %s left: repeat the check with --repair later", len(report.Left), display.Several(report.Failures, "failure"))
+		return fmt.Errorf("%d of %s left: repeat check --all --repair, without --from and --to, until no summary is wrong or open", len(report.Left), display.Several(report.Failures, "failure"))
 	}
 	return nil
 }
@@ -208,7 +209,7 @@ func findingsTable(list []rebuild.Finding) string {
 	return t.Render()
 }
 
-// nextSteps returns the findings' states with what to do about each, sorted and without duplicates.
+// nextSteps returns the states of findings that were not repaired, with what to do about each, sorted and without duplicates.
 func nextSteps(list []rebuild.Finding) (lines []string) {
 	for _, f := range list {
 		line := string(f.State) + ": " + f.Next

@@ -158,17 +158,17 @@ func (h *heatFlags) pastHeat(ctx context.Context, std streams, cfg aws.Config, o
 }
 
 // windowsProgress returns the functions that advance and end a progress bar for the windows of a stream's past. progress
-// gets the number of windows that were read, and of all. Its first call draws the bar.
-func windowsProgress(std streams) (progress func(read, all int), finish func()) {
+// gets the number of windows that were read or skipped, and of all. Its first call draws the bar.
+func windowsProgress(std streams) (progress func(passed, all int), finish func()) {
 	var advanceBar func(int)
 	finishBar := func() {}
 	shown := 0
-	progress = func(read, all int) {
+	progress = func(passed, all int) {
 		if advanceBar == nil {
 			advanceBar, finishBar = progressBar(std.err, all, "windows")
 		}
-		advanceBar(read - shown)
-		shown = read
+		advanceBar(passed - shown)
+		shown = passed
 	}
 	return progress, func() { finishBar() }
 }

@@ -80,7 +80,7 @@ func (c *LoadCmd) Run(ctx context.Context, std streams) error {
 		}
 	}
 	if err == nil && result.Verify != nil && result.Verify.Differences > 0 {
-		err = fmt.Errorf("verification found %s: see the list above", display.Several(result.Verify.Differences, "difference"))
+		err = fmt.Errorf("verification found %s: the result lists the first ones", display.Several(result.Verify.Differences, "difference"))
 	}
 	return err
 }

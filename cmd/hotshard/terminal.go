@@ -80,7 +80,7 @@ func visibleLines(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// cutMiddle shortens text to maxWidth columns. It keeps as much of the end, where similar names differ, as of the start.
+// cutMiddle shortens text to at most maxWidth columns. It keeps as much of the end, where similar names differ, as of the start.
 func cutMiddle(text string, maxWidth int) string {
 	if pretty.StringWidth(text) <= maxWidth {
 		return text

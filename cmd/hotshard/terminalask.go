@@ -28,14 +28,14 @@ func terminalSize(file any) (width, height int) {
 }
 
 // progressBar returns the functions that advance and end a progress bar, which do nothing if out is not a terminal. The bar
-// counts nouns, such as items, up to a total; -1 is an unknown total.
-func progressBar(out io.Writer, total int, nouns string) (add func(int), finish func()) {
+// counts up to a total; -1 is an unknown total. description says what is counted, such as items, or done.
+func progressBar(out io.Writer, total int, description string) (add func(int), finish func()) {
 	if !isTerminal(out) {
 		return func(int) {}, func() {}
 	}
 	bar := progressbar.NewOptions(total,
 		progressbar.OptionSetWriter(out),
-		progressbar.OptionSetDescription(nouns),
+		progressbar.OptionSetDescription(description),
 		progressbar.OptionShowCount(),
 		progressbar.OptionShowIts(),
 		progressbar.OptionThrottle(100*time.Millisecond),

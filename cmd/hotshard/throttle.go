@@ -61,7 +61,7 @@ func (c *ThrottleCmd) options() throttle.Options {
 	}
 }
 
-// handler returns the proxy. It rejects requests whose Host header is not --addr's.
+// handler returns the proxy. It rejects requests whose Host header does not fit --addr.
 func (c *ThrottleCmd) handler() (http.Handler, error) {
 	limiter, err := throttle.New(c.options())
 	if err != nil {

@@ -205,7 +205,7 @@ func (l *logReader) countAll() {
 }
 
 // countEvent counts an event if it is a throttle. A repeated event, of requests that were counted before, counts only if it
-// names the first reason of these requests: in place of the reasons that were guessed.
+// names a reason and no cause is known yet: in place of the reasons without a cause.
 func (l *logReader) countEvent(event *logEvent) {
 	isThrottle := event.throttled || (event.unnamed && event.dynamo)
 	if !isThrottle {

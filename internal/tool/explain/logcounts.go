@@ -26,7 +26,7 @@ type seconds struct {
 	last               int64 // the newest throttle's second, in Unix time
 }
 
-// add counts a throttle, which must be in the newest second or later.
+// add counts a throttle. If its second is not that of the last throttle, it counts as a new second.
 func (s *seconds) add(at time.Time) {
 	s.throttles++
 	if at.Unix() != s.last {

@@ -115,7 +115,7 @@ func (e *logEvent) conflicts(line *logLine, ids []string) bool {
 	return len(ids) > 0 && len(e.ids) > 0 && !indented(line.text) && !continuation.MatchString(line.text)
 }
 
-// announces reports whether the newest line, a logger's, ends with the class or the message of the exception on this line.
+// announces reports whether the newest line ends with the class or the message of the exception on this line.
 func (e *logEvent) announces(line string) bool {
 	class := titled.FindString(line)
 	message := strings.TrimPrefix(line[len(class):], ": ")

@@ -40,7 +40,7 @@ type Options struct {
 	Streams *dynamodbstreams.Client
 	Found   Found
 
-	// AtOnce begins the first window when reading begins, so that it is complete 10 s later. Windows are then not aligned with
+	// AtOnce begins the first window when reading begins, so that it is complete early. Windows are then not aligned with
 	// minutes, and kept only for an hour.
 	AtOnce bool
 
@@ -115,7 +115,7 @@ func (r *Reader) moveCompleteWindows(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Settled returns the end of the newest complete window; zero if there is none. Only late records change complete windows.
+// Settled returns the time until which windows are complete; zero before reading begins. Only late records change complete windows.
 func (r *Reader) Settled() time.Time { return r.windows.completeUntil() }
 
 // Windows implements [heat.Source]. It yields only complete windows. Their length is 10 s in the last hour, a minute in the

@@ -91,8 +91,8 @@ func TestTableWithoutStream(t *testing.T) {
 	}
 }
 
-// TestNotes checks the notes about tables whose write units are incomplete.
-func TestNotes(t *testing.T) {
+// TestNote checks the notes about tables whose write units are incomplete.
+func TestNote(t *testing.T) {
 	keysOnly := orders()
 	keysOnly.StreamSpecification.StreamViewType = types.StreamViewTypeKeysOnly
 	for _, c := range []struct {

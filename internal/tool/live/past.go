@@ -98,7 +98,7 @@ func ReadPast(ctx context.Context, options PastOptions) (*Past, error) {
 	timeIsOver := ctx.Err() == nil && withDeadline.Err() != nil && errors.Is(err, context.DeadlineExceeded)
 	switch {
 	case timeIsOver && len(reader.past.windows) == 0:
-		return nil, fmt.Errorf("no window of the stream was read within %v: allow more time", options.Within)
+		return nil, fmt.Errorf("no window of the stream was read within %v", options.Within)
 	case err != nil && !timeIsOver:
 		return nil, explainError(err)
 	}
@@ -126,7 +126,7 @@ type pastReader struct {
 	polledWindows int // windows that took calls
 }
 
-// run reads the windows of the past. It extends the past by a minute if records' times are truncated to the minute.
+// run reads the windows of the past. It extends the past to the end of its last minute if records' times are truncated to the minute.
 func (r *pastReader) run(ctx context.Context) error {
 	if err := r.listShards(ctx); err != nil {
 		return err

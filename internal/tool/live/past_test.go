@@ -62,7 +62,7 @@ func (f *fake) checkWindows(t *testing.T, p *Past) (n int) {
 		}
 	}
 	if read, of := p.CountWindows(); read != n || of != int(p.To.Sub(p.From)/Window) {
-		t.Errorf("Read returned %d of %d, want %d of %v", read, of, n, p.To.Sub(p.From))
+		t.Errorf("CountWindows returned %d of %d, want %d of %v", read, of, n, p.To.Sub(p.From))
 	}
 	return n
 }

@@ -118,7 +118,7 @@ func (w *windows) deliveredByAll() (earliest time.Time) {
 	return earliest
 }
 
-// completeUntil returns the end of the newest complete window.
+// completeUntil returns the time until which windows are complete; zero before reading begins.
 func (w *windows) completeUntil() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -51,7 +51,8 @@ func readLogFile(path string, count int) iter.Seq2[Request, error] {
 	}
 }
 
-// ReadLog yields the requests of an access log, plain or gzipped, without empty lines. It ends after an error, "name:line: ...".
+// ReadLog yields the requests of an access log, plain or gzipped, without empty lines. It ends after an error:
+// "name:line: ...", or "name: ..." if the log can't be decompressed.
 //
 // A request's ID has the line's number and 12 hex digits of the line's SHA-256 digest. Lines with the same text have
 // different IDs, and a second read of the log returns the same IDs.

@@ -70,7 +70,7 @@ func TestNoTarget(t *testing.T) {
 func TestUnsignedLoad(t *testing.T) {
 	sign := func(context.Context, *http.Request, []byte) error { return errors.New("expired") }
 	_, err := load.Run(t.Context(), load.Options{Target: "http://127.0.0.1:1", Source: generated(t, load.Uniform, 1), Sign: sign})
-	if wantError(t, err, "expired"); strings.Contains(err.Error(), "no answer of") {
+	if wantError(t, err, "expired"); strings.Contains(err.Error(), "no hotshard API") {
 		t.Errorf("error = %v, want only the signature's", err)
 	}
 }

@@ -45,7 +45,8 @@ type verifier struct {
 }
 
 // prepare reads what is stored under the load's names before the load, so that a target with data can be verified. It reads
-// events only of a source whose requests have times: other requests' events are newer than every stored event.
+// events only of a source whose requests have times. Other requests get their times when they are sent, so that no stored
+// event is one of theirs.
 func (v *verifier) prepare(ctx context.Context) error {
 	names := map[string]bool{}
 	spans := map[string]span{}

@@ -76,7 +76,10 @@ func createFailureFile(path string) error {
 	if err != nil {
 		return fmt.Errorf("opening the file for discarded records: %w", err)
 	}
-	return file.Close()
+	if err := file.Close(); err != nil {
+		return fmt.Errorf("closing the file for discarded records: %w", err)
+	}
+	return nil
 }
 
 // URL returns the URL of the API.
@@ -153,7 +156,7 @@ func (s *System) drain() error {
 		err = context.Cause(responding)
 	}
 	if err != nil {
-		return fmt.Errorf("the streams are not drained, so summaries lack their last writes: %w", err)
+		return fmt.Errorf("the streams are not drained, so summaries may lack their last writes until the next start: %w", err)
 	}
 	return nil
 }

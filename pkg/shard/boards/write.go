@@ -98,8 +98,8 @@ func (w *entryWrite) nextWrite(ctx context.Context) (write shardmap.Write, ok bo
 	return shardmap.Write{Action: types.TransactWriteItem{Put: put}, Attempt: attempt, Probe: probe}, true, nil
 }
 
-// maxOutrun bounds the writes of an attempt: each but the first follows a write whose condition failed, since another writer
-// the entry. The failed condition returns the changed entry, so the next write needs no read.
+// maxOutrun bounds the writes of an attempt. Each but the first follows a write whose condition failed, since another
+// writer changed the entry. The failed condition returns the changed entry, so the next write needs no read.
 const maxOutrun = 4
 
 // persist writes the entry, in several attempts if needed, unless the score changes nothing. After startBy it sends

@@ -15,7 +15,8 @@ import (
 // attrRev is the number of times that a put of one event replaced other attributes; absent before the first.
 const attrRev = "rev"
 
-// maxOutrun bounds the puts of an attempt. Each but the first follows a put whose condition failed: another writer changed the item.
+// maxOutrun bounds the puts of an attempt. Each but the first follows a put whose condition failed: another writer
+// changed the item.
 const maxOutrun = 4
 
 // putItem puts an item if there is none. It replaces an item with other attributes on condition that these are unchanged,
