@@ -110,7 +110,7 @@ func newHotshard() func([]byte) (map[string]int, error) {
 			}
 			sketch.Add(key, uint64(units), r.Created.Unix())
 		}
-		if counts == nil || len(sketch.Entries()) != len(counts) {
+		if counts == nil {
 			counts = make(map[string]int)
 			for _, e := range sketch.Entries() {
 				counts[e.Key] = int(e.Low())

@@ -86,7 +86,8 @@ func stateOfEntry(image ddbstream.Image, player string) (s parts.EntryState, l l
 	return s, l, outdated, err
 }
 
-// raisedBoard returns the board whose size a record raises; ok is false for any other record.
+// raisedBoard returns the board whose setting size, the number of entries in its top, a record raises; ok is false for any
+// other record.
 func raisedBoard(r *ddbstream.Record) (name string, ok bool) {
 	pk, _ := r.Keys.String(schema.PK)
 	name, ok = strings.CutPrefix(pk, schema.BoardPrefix)

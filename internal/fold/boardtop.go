@@ -15,7 +15,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
-// Boards has the reads of leaderboards that the folds of tops make. [boards.Boards] implements it.
+// Boards has the aggregator's calls to leaderboards. [boards.Boards] implements it.
 type Boards interface {
 	// Settings returns a board's settings, which may be some seconds old.
 	Settings(ctx context.Context, board string, now time.Time) (boards.Settings, error)

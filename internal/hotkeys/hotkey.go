@@ -61,7 +61,7 @@ type Handler struct {
 	shrinker         shrinker
 	folder           folder
 	decoders         sync.Pool // of *ddbstream.Decoder
-	logged           lastTexts // warnings that are logged once
+	logged           lastTexts // what is logged once
 }
 
 // New returns a Handler, or an error that names all wrong settings.

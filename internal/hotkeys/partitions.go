@@ -90,8 +90,9 @@ type partitionCounter struct {
 	next time.Time  // earliest time of the next count
 }
 
-// countIfDue counts the partitions of hotshard's own tables if a count is due. It returns the metrics and does not add them
-// to the journal, which other goroutines use meanwhile.
+// countIfDue counts the partitions of hotshard's own tables if a count is due. It counts nothing if the detector changes no
+// shard counts, or watches another table. It returns the metrics and does not add them to the journal, which other
+// goroutines use meanwhile.
 func (c *partitionCounter) countIfDue(ctx context.Context, j *journal) (metrics []Datum) {
 	if c.count == nil || c.settings.Control != growth.Act || j.source.Own == "" {
 		return nil

@@ -60,12 +60,12 @@ func HeatRoutes(h *Heat) httpapi.Routes {
 // maxHotRows bounds the keys, of about 300 bytes each, that are kept in memory while heat items are read.
 const maxHotRows = 10_000
 
-// Resolution returns the window length by which a time range is read. A range of up to 24 h then has at most 180
-// windows, if the detector's windows have 10 s.
+// Resolution returns the greatest length of the windows by which a time range is read. A range of up to 24 h then has at
+// most 180 windows, if the detector's windows have 10 s.
 func Resolution(since time.Duration) time.Duration {
 	switch {
 	case since <= 30*time.Minute:
-		return time.Second
+		return time.Second // less than a folded window, so the detector's own windows are read
 	case since <= 3*time.Hour:
 		return time.Minute
 	}

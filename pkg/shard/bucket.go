@@ -90,6 +90,7 @@ func (b Bucket) Valid() error {
 	default:
 		return fmt.Errorf("shard: no bucket %q: want %s, %s or %s", string(b), Minute, Hour, Day)
 	}
+	// A layout with a 12-hour clock, without a field, or without leading zeros fails with one of these times.
 	for _, t := range []time.Time{time.Date(2026, 1, 5, 10, 4, 0, 0, time.UTC), time.Date(2026, 12, 22, 21, 59, 0, 0, time.UTC)} {
 		label := b.Label(t)
 		start, err := b.Start(label)

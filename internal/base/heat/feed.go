@@ -110,9 +110,11 @@ func (f *feed) insertNext(windows *Decoder) {
 	}
 }
 
-// insertFault inserts an error as the window that starts at start, or at the start of the feed's time range if that is later.
+// insertFault inserts an error as the window that starts at start, or at the nearer end of the feed's time range if start is
+// outside.
 func (f *feed) insertFault(start time.Time, err error) {
-	f.insert(&storedWindow{start: MaxTime(start, f.from), err: fmt.Errorf("partition %q: %w", f.pk, err), missing: f.itemLength})
+	start = MinTime(MaxTime(start, f.from), f.to)
+	f.insert(&storedWindow{start: start, err: fmt.Errorf("partition %q: %w", f.pk, err), missing: f.itemLength})
 }
 
 // insert inserts a window into the list, after the windows with the same start.

@@ -89,7 +89,7 @@ func cutAfter(text, sep string, n int) (rest string, ok bool) {
 	return rest, true
 }
 
-// Untimed reads any text as the year 1970, when every name had one write shard. As the last of several forms it keeps items
-// without a time, such as PROFILE beside ORDER#2026-01-05T12:00:45Z, on the first write shard for ever. Use it for sort keys
-// only. With another attribute, a key from which a caller omits the attribute would count as an item without a time.
+// Untimed reads any text as a time in 1970, for which every name has one write shard. As the last of several forms it keeps
+// items without a time, such as PROFILE beside ORDER#2026-01-05T12:00:45Z, on the first write shard for ever. Use it for
+// sort keys only. In another attribute it would also take a time that the other forms can't read for no time.
 func Untimed(string) (time.Time, error) { return time.Unix(0, 0).UTC(), nil }

@@ -28,7 +28,7 @@ func CheckMap(shards *shardmap.Map, names ...string) error {
 func CheckNames(names ...string) error {
 	for i, name := range names {
 		if name == "" {
-			return fmt.Errorf("%w: name %d of the call's %d is empty: pass at least one character", shard.ErrMisused, i+1, len(names))
+			return fmt.Errorf("%w: name %d of %d is empty: pass at least one character", shard.ErrMisused, i+1, len(names))
 		}
 	}
 	return nil
