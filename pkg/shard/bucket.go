@@ -56,12 +56,12 @@ func (b Bucket) layout() string {
 	return "2006-01-02"
 }
 
-// Label returns the label of the bucket that contains t, such as 2026-01-05T13.
+// Label returns the label of the bucket that contains t, such as 2026-01-05T13. It panics if Width does.
 func (b Bucket) Label(t time.Time) string {
 	return t.UTC().Truncate(b.Width()).Format(b.layout())
 }
 
-// Start returns the first instant of the bucket with this label.
+// Start returns the first instant of the bucket with this label, or an error if the label has another form.
 func (b Bucket) Start(label string) (time.Time, error) {
 	start, err := time.ParseInLocation(b.layout(), label, time.UTC)
 	if err != nil {
@@ -90,7 +90,7 @@ func (b Bucket) Valid() error {
 	default:
 		return fmt.Errorf("shard: no bucket %q: want %s, %s or %s", string(b), Minute, Hour, Day)
 	}
-	// A layout with a 12-hour clock, without a field, or without leading zeros fails with one of these times.
+	// A layout with a 12-hour clock, or that lacks a field or leading zeros, fails with one of these times.
 	for _, t := range []time.Time{time.Date(2026, 1, 5, 10, 4, 0, 0, time.UTC), time.Date(2026, 12, 22, 21, 59, 0, 0, time.UTC)} {
 		label := b.Label(t)
 		start, err := b.Start(label)

@@ -35,14 +35,14 @@ var ErrMisused = errors.New("misused")
 var (
 	// ErrNotFound means that no such item exists.
 	ErrNotFound = errors.New("no such item")
-	// ErrStale means that the process's cached shard map is too old to choose write shards for
-	// events, and could not be refreshed.
+	// ErrStale means that a call needs a current shard count, and that the shard map, or the key's entry in it, could
+	// not be read.
 	ErrStale = errors.New("the shard map could not be read")
-	// ErrThrottled means that a write found no capacity within the call's deadline or attempts, and was not made. A call
-	// that makes several writes may have made others.
+	// ErrThrottled means that a write or read found no capacity within the call's deadline or attempts; the write was
+	// not made. A call that makes several writes may have made others.
 	ErrThrottled = errors.New("no capacity")
-	// ErrContended means that other writers kept changing the same items until the deadline, and nothing was written.
-	// It is also an ErrThrottled, since it has the same remedy: a later retry.
+	// ErrContended means that other writers kept changing an item until the call's deadline or last attempt, and the
+	// write was not made. It is also an ErrThrottled, since it has the same remedy: a later retry.
 	ErrContended error = contention{}
 	// ErrUnavailable means that DynamoDB could not be reached or failed. A write may have been made.
 	ErrUnavailable = errors.New("DynamoDB is unavailable")

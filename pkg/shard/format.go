@@ -56,8 +56,8 @@ func (f Format) JoinPlain(name string, shard int) string {
 	return f.Join(name, shard)
 }
 
-// SplitPlain is the inverse of JoinPlain, except for a name that itself looks like a write shard: the name acme#SHARD_1
-// has the same key as write shard 1 of acme. Don't use a name for which SplitPlain returns a write shard above 0.
+// SplitPlain is the inverse of JoinPlain; shard is 0 for a plain name. Don't use a name for which it returns another
+// shard: the name acme#SHARD_1 has the same key as write shard 1 of acme.
 func (f Format) SplitPlain(key string) (name string, shard int) {
 	name, shard, err := f.Split(key)
 	if err != nil || shard == 0 {

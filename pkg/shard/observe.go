@@ -17,7 +17,7 @@ type Observer interface {
 type Attempt struct {
 	Key     string    // the base key, as in the shard map
 	Kind    string    // counter, entity, board, sessions or limit; random items or timed items in a caller's own table
-	Table   string    // a caller's own table; empty for hotshard's tables
+	Table   string    // a caller's own table; "" for hotshard's tables
 	Shard   int       // the write shard
 	Call    uint64    // the call's number in this process, which all attempts of the call have
 	Items   uint64    // a hash of the items that the call writes to the key; 0 if write shards are random
@@ -32,7 +32,7 @@ type Attempt struct {
 	Before    int       // the count before Shards; 0 if there was none
 	Effective time.Time // when Shards takes effect for events that are not New; zero if the count never changed
 	Changed   time.Time // when the entry last changed; zero if it never did
-	Pinned    bool
+	Pinned    bool      // the observer must not change the count: it is pinned, or a table's fixed count
 
 	// CheckUnused checks that no items are stored under the partition keys of the write shards n, from <= n < to. It
 	// returns a [*KeyError] for a key that has items, or the error of the read. Observers call it before they raise the
@@ -46,9 +46,9 @@ type Outcome int
 // The outcomes of an attempt.
 const (
 	// Inconclusive attempts show nothing about the partition: their outcome is unknown, they failed because of another
-	// limit or another item of their transaction, or they transferred quota between two write shards.
+	// limit, they transferred quota, or a condition or another item failed their transaction.
 	Inconclusive Outcome = iota
-	// Accepted attempts were written, or their own condition failed.
+	// Accepted attempts were written, or, outside a transaction, only their own condition failed.
 	Accepted
 	// Throttled attempts exceeded the limit of the write shard's partition, in the table or in an index.
 	Throttled

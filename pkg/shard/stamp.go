@@ -10,8 +10,8 @@ import (
 // Stamp is the form of a time at the beginning of a sort key, so that keys sort by time. A text stamp may be followed
 // by a separator and an id: 2026-01-05T12:00:00.125Z#order-1234. The zero value is [Millis].
 //
-// A text stamp is a layout of package time with a fixed width, for UTC times of the years 0 to
-// 9999. Use the stamp of the table's existing items: [Stamp.Parse] rejects keys of another precision.
+// Text stamps are layouts of package time with a fixed width, for UTC times of the years 0 to 9999. Only this package's
+// stamps are valid. Use that of the table's existing items: [Stamp.Parse] rejects keys of another precision.
 //
 // Don't store a time.Time field as the sort key: encoders omit trailing zeros, so 45.49Z would sort after 45.491Z.
 // Set the sort key with Format or Key.
@@ -202,8 +202,8 @@ func Compose(sep string, parts ...string) (string, error) {
 	return key, nil
 }
 
-// Decompose returns the n parts of a composite key; the last may contain the separator. A key with fewer parts is a
-// [*KeyError].
+// Decompose returns the n parts of a composite key; the last may contain the separator. It returns a [*KeyError] for a
+// key with fewer parts, and another error if sep is "" or n below 1.
 func Decompose(sep, key string, n int) ([]string, error) {
 	if sep == "" || n < 1 {
 		return nil, fmt.Errorf("shard: composite key %q: want a separator, not %q, and at least 1 part, not %d", key, sep, n)

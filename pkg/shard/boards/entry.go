@@ -26,8 +26,8 @@ type Entry struct {
 // Late reports whether the entry's row in the index is outdated: see Options.DeferRows.
 func (e Entry) Late() bool { return e.late }
 
-// ParseEntry returns the entry of an item of the table, or an error that says what is damaged. The rank key
-// must match the score, unless the row is outdated: folds use the score, and readers of the index the rank key.
+// ParseEntry returns the entry of an item of the table, or an error that says what is damaged. Unless the row is
+// outdated, the rank key must match the score and time: folds use the score, and readers of the index the rank key.
 func ParseEntry(it map[string]types.AttributeValue) (e Entry, err error) {
 	_, _, e.Player, _ = schema.ParseEntryKey(dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK))
 	if e.Score, err = ParseScore(dynamo.Digits(it, schema.EntryScore)); err != nil {
@@ -44,8 +44,8 @@ func ParseEntry(it map[string]types.AttributeValue) (e Entry, err error) {
 		return e, err
 	}
 	e.Lowest = row.Lowest
-	hasOldPlace := row != e.Place && !e.late
-	if hasOldPlace || row.Player != e.Player {
+	isMismatch := row != e.Place && !e.late
+	if isMismatch || row.Player != e.Player {
 		return e, errors.New("the rank key differs from the entry's player, score and time")
 	}
 	if it[schema.ExpiresAt] != nil {
@@ -97,8 +97,8 @@ func (s boardPeriod) row(p Place, rev int64, n int) dynamo.Item {
 	}
 }
 
-// nextPlace returns a player's place after a score at a time, and whether it differs from the entry's. The entry is nil
-// for a player without one.
+// nextPlace returns a player's place after a score at a time, given the entry before, which is nil if the player has
+// none. If changed is false, the entry stays as it is, and next is not to be used.
 func nextPlace(mode Mode, entry *Entry, p PlayerScore, at time.Time) (next Place, changed bool, err error) {
 	next = Place{Player: p.Player, Score: p.Score, At: at, Lowest: mode == Lowest}
 	if entry == nil {
@@ -148,7 +148,7 @@ func combineByPlayer(mode Mode, scores []PlayerScore) []*playerScores {
 	return list
 }
 
-// addScore combines a further score with the player's.
+// addScore combines a further score with the player's. If a sum is out of range, it sets the error.
 func (p *playerScores) addScore(mode Mode, s Score) {
 	switch {
 	case mode == Total:

@@ -16,9 +16,9 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// MoveRows updates the outdated rows of these players in the index: see Options.DeferRows. It returns the number of
-// rows that it updated, and skips damaged entries. After an error some rows may still be outdated. ErrThrottled means
-// that the index throttles; ErrContended means that entries kept changing.
+// MoveRows updates the outdated rows (see Options.DeferRows) of these players in the index, in the period with this
+// label ([Period.Label]). It returns the number of rows that it updated, and skips damaged entries. After an error some
+// rows may still be outdated: ErrThrottled means that the index throttles, ErrContended that entries kept changing.
 //
 // Each player costs 1 RCU, and each row 1 WCU in the table and 2 WCU in the index. An entry that
 // changes during the call costs as much again.

@@ -27,7 +27,7 @@ func (d DamagedEntries) Error() string {
 	return "all entries can be read"
 }
 
-// Reader is the part of [Boards] that reads entries and rankings.
+// Reader is the part of [Boards] that reads entries and rankings. A label names a period: see [Period.Label].
 type Reader struct {
 	client ReaderClient
 	table  string
@@ -39,7 +39,7 @@ func NewReader(client ReaderClient, table string, shards *shardmap.Map) *Reader 
 	return &Reader{client: client, table: table, shards: shards}
 }
 
-// Entry returns a player's entry in a period, read strongly consistent, or an error of kind ErrNotFound. It costs 1 RCU.
+// Entry returns a player's entry in a period, strongly consistent, or an error that wraps ErrNotFound. It costs 1 RCU.
 func (l *Reader) Entry(ctx context.Context, board, label, player string, now time.Time) (Entry, error) {
 	found, err := l.Entries(ctx, board, label, []string{player}, now)
 	if err != nil {
@@ -87,9 +87,9 @@ func (l *Reader) Entries(ctx context.Context, board, label string, players []str
 	return found, nil
 }
 
-// Top returns the first n places of a period from the index, in rank order. It costs 0.5 RCU per
-// 4 KB read on each write shard. If n is 0 or less, Top reads nothing. If there is no place, Top also reads the
-// board's settings, and returns an error of kind ErrNotFound for a board without settings and scores.
+// Top returns the first n places of a period from the index, in rank order. It costs 1 RCU for the shard count, and 0.5
+// RCU per 4 KB read on each write shard. If n is 0 or less, Top reads nothing. If there is no place, Top also reads the
+// board's settings; its error wraps ErrNotFound for a board without settings and scores.
 func (l *Reader) Top(ctx context.Context, board, label string, n int, now time.Time) ([]Place, error) {
 	if n <= 0 {
 		return nil, nil
@@ -116,8 +116,8 @@ func (l *Reader) Top(ctx context.Context, board, label string, n int, now time.T
 	return nil, nil
 }
 
-// Around returns the n places above a place and the n places below it, from the index and in rank
-// order, without the place itself. If n is 0 or less, it returns none.
+// Around returns up to n places above a place and n below it, from the index, in rank order and without the place
+// itself. If n is 0 or less, it returns none.
 func (l *Reader) Around(ctx context.Context, board, label string, place Place, n int, now time.Time) (above, below []Place, err error) {
 	if n <= 0 {
 		return nil, nil, nil
@@ -136,8 +136,8 @@ func (l *Reader) Around(ctx context.Context, board, label string, place Place, n
 }
 
 // Count returns the number of players of a period with fromRankKey <= rank key < toRankKey; "" means no bound. It does
-// not count the player of toRankKey, even if the index still has an older row of that player. Count stops when it has
-// counted limit players or more; more reports whether there may be further players.
+// not count the player of toRankKey, even if the index still has an older row of that player. Count stops once n is
+// limit or more; more reports whether there may be further players.
 func (l *Reader) Count(ctx context.Context, board, label, fromRankKey, toRankKey string, limit int, now time.Time) (n int, more bool, err error) {
 	from, to := max(fromRankKey, schema.FirstRankKey), toRankKey
 	if to == "" {

@@ -39,9 +39,9 @@ func (l *Boards) Remove(ctx context.Context, board, player string, now time.Time
 // entry with a higher rev was written by a later call.
 const maxRevAhead = int64(2 * shardmap.Clocks / time.Microsecond)
 
-// remove deletes one entry if it exists, which costs 1 WCU in the index. It deletes no entry whose rev is more than
-// maxRevAhead above the removal's time in microseconds, from which revs of new entries start. So an attempt that
-// DynamoDB applies late deletes no newer entry, unless the clock of that entry's writer is behind.
+// remove deletes one entry if it exists, which costs 1 WCU in the index. A new entry's rev is its writer's time in
+// microseconds. So an entry whose rev is more than maxRevAhead above now is from a later call, and stays. An attempt
+// that DynamoDB applies late deletes no newer entry, unless the clock of that entry's writer is behind.
 func (l *Boards) remove(ctx context.Context, period boardPeriod, player string, now time.Time) error {
 	call, clock := observe.Begin(l.observer), dynamo.StartClock(now)
 	highestRev := now.UnixMicro()

@@ -20,12 +20,12 @@ const (
 	maxWhole  = 1_000_000_000_000_000_000 // excluded
 	maxDigits = 38                        // significant digits of DynamoDB's numbers
 	maxText   = 64                        // bytes
-	maxExp    = 30
-	minExp    = -400 // below the exponent of any float64
+	maxExp    = 30                        // largest exponent of a text
+	minExp    = -400                      // smallest, below the exponent of any float64
 )
 
 // ParseScore returns the score of a text in JSON's or DynamoDB's form: 12, -0.5, 1.5e3. It rounds to nine decimal
-// places, half to even. More than 38 significant digits are an error.
+// places, half to even. A number out of range, more than 38 significant digits or more than 64 bytes are an error.
 func ParseScore(text string) (Score, error) {
 	fault := func() (Score, error) {
 		return Score{}, fmt.Errorf("%.40q is not a number between -10^18 and 10^18 with at most %d digits", text, maxDigits)

@@ -43,7 +43,7 @@ type knownBoard struct {
 	at   time.Time
 }
 
-// Settings returns a board's settings, at most 3 s old.
+// Settings returns a board's settings, complete with defaults and at most 3 s old.
 func (l *Boards) Settings(ctx context.Context, board string, now time.Time) (Settings, error) {
 	known, err := l.cachedSettings(ctx, board, now)
 	known.Periods = slices.Clone(known.Periods) // a copy that the caller may change

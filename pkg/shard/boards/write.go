@@ -37,7 +37,7 @@ type entryWrite struct {
 	stored     *Entry // the entry as last read; nil if there is none
 	highestRev int64  // of all reads of the entry
 	wrote      bool   // the entry was written
-	err        error  // why it was not, or nil
+	err        error  // why the write failed; nil also if the score changes nothing
 }
 
 // setStored sets w.stored to the entry of an item that was read; a nil item means that there is no entry.
@@ -54,7 +54,7 @@ func (w *entryWrite) setStored(it dynamo.Item) error {
 	return nil
 }
 
-// nextPlace returns the player's place after the score, and whether it differs from the entry's.
+// nextPlace returns the player's place after the score. If changed is false, the entry stays as it is; don't use place.
 func (w *entryWrite) nextPlace() (place Place, changed bool, err error) {
 	return nextPlace(w.mode, w.stored, w.score, time.UnixMilli(w.now.UnixMilli()).UTC())
 }
@@ -114,8 +114,8 @@ func (w *entryWrite) persist(ctx context.Context) error {
 	return dynamo.Persist(ctx, w.attempt)
 }
 
-// attempt writes the entry, up to maxOutrun times. If deferRows is set and the index throttles the write, attempt writes
-// the entry without its row.
+// attempt writes the entry, in up to maxOutrun tries. If deferRows is set and the index throttles the write of an entry
+// that exists, attempt writes the entry without its row.
 func (w *entryWrite) attempt(ctx context.Context) error {
 	for range maxOutrun {
 		write, ok, err := w.nextWrite(ctx)

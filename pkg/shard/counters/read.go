@@ -31,8 +31,8 @@ func NewReader(client ReaderClient, table string, shards *shardmap.Map) *Reader 
 
 // Sum is a counter's value by strongly consistent reads.
 type Sum struct {
-	Value  *big.Int
-	Shards int // the newest shard count
+	Value  *big.Int // nil after an error
+	Shards int      // the newest shard count
 }
 
 // Sum returns a counter's value. It reads all write shards that the counter ever had, at 1 RCU

@@ -46,9 +46,9 @@ type Summary struct {
 // mapWait bounds how long a read waits for a newer view of the shard map.
 const mapWait = time.Second
 
-// Read returns the values of counters, in the order of their names. Each costs an eventually consistent read
-// of one item of the items table. A counter that ever had several write shards also costs one of the rollups
-// table per 64 write shards. A counter that was never written is 0. A repeated name is read once.
+// Read returns the values of counters, in the order of their names. Each costs an eventually consistent read of an item
+// of the items table, and one of the rollups table per 64 write shards if the counter ever had several, or if write
+// shard 0 is absent. A counter that was never written is 0. A repeated name is read once.
 //
 // Read learns which items to read from the shard map and from the attribute n of write shard 0. If the shard
 // map can't be read, Read misses the write shards of a recent growth until a write reaches write shard 0.
@@ -106,8 +106,8 @@ func (s *Summaries) readItems(ctx context.Context, counters map[string]*counter,
 	return s.readPartials(ctx, counters)
 }
 
-// lookUpAll sets each counter's shard counts from the shard map. It waits up to mapWait for a newer view, and then uses
-// the old view.
+// lookUpAll sets each counter's shard counts from the shard map. It waits for a newer view for up to mapWait or half of
+// the time until the deadline, and then uses the old view.
 func (s *Summaries) lookUpAll(ctx context.Context, counters map[string]*counter, now time.Time) {
 	wait := mapWait
 	if deadline, ok := ctx.Deadline(); ok {

@@ -80,7 +80,7 @@ func (c *Writer) AddTransact(ctx context.Context, name string, delta int64, now 
 	return c.newWrite(ctx, name, delta, -1, now)
 }
 
-// newWrite returns the write of delta to a random write shard other than last, which may be -1.
+// newWrite returns the write of delta to a random write shard other than last; a last of -1 excludes none.
 func (c *Writer) newWrite(ctx context.Context, name string, delta int64, last int, now time.Time) shardmap.Write {
 	entry, count := c.shards.Newest(ctx, Key(name), now)
 	n := shard.Another(count, last)

@@ -87,7 +87,7 @@ func (b *writeBatch) write(ctx context.Context, outcomes []error) {
 	_ = group.Wait() // errors are per item
 }
 
-// putItems writes up to 25 items. It returns the items that it could not write, and their common error.
+// putItems writes up to 25 items. It returns the items that it could not write, and their common error; nil for none.
 func (b *writeBatch) putItems(ctx context.Context, items []*batchItem) (left []*batchItem, err error) {
 	left = items
 	isRetry := false
@@ -116,8 +116,8 @@ func (b *writeBatch) move(ctx context.Context, it *batchItem) {
 	}
 }
 
-// attempt makes one attempt to write items. It returns the items that it did not write, and their common error. It
-// writes a single item with PutItem, whose throttles have a reason.
+// attempt makes one attempt to write items. With an error, left has the items that were not written. A single item is
+// written with PutItem, whose throttles have a reason.
 func (b *writeBatch) attempt(ctx context.Context, items []*batchItem) (left []*batchItem, err error) {
 	if len(items) == 1 {
 		return items, b.putItem(ctx, items[0])
@@ -153,10 +153,10 @@ func (b *writeBatch) attempt(ctx context.Context, items []*batchItem) (left []*b
 // maxSingles bounds the items that are written singly after a batch was throttled.
 const maxSingles = 4
 
-// writeSingly writes one item of each partition, for up to maxSingles partitions, with PutItem, since a batch does not
-// say why items are unprocessed. If PutItem is throttled, the partition's other items are observed as throttled, too.
-// The batch and the single write are observed as one attempt of each item. writeSingly returns the items that are not
-// written, and batchErr or the error of a single write with an unknown outcome.
+// writeSingly goes on after the error batchErr of a batch, which does not say why items are unprocessed. After a
+// throttle it puts one item of each partition, for up to maxSingles partitions. If a put is throttled, the partition's
+// other items are observed as throttled, too. The batch and the put are observed as one attempt of each item. left are
+// the items not written; err is batchErr, or the error of a put with an unknown outcome.
 func (b *writeBatch) writeSingly(ctx context.Context, items []*batchItem, batchErr error) (left []*batchItem, err error) {
 	if !dynamo.IsThrottle(batchErr) && !errors.Is(batchErr, shard.ErrThrottled) {
 		for _, it := range items {

@@ -40,9 +40,9 @@ const MaxQueries = 1000
 
 // Query returns a page of a range by eventually consistent reads. It reads all write shards that the entity had in the
 // range, in parallel, and returns each event once. A range that fits into one page may lack events of about the last
-// second. If it takes several pages and ends recently, Query also reads the entity's entry in the shard map, at 1 RCU a
-// page, and reads the page again if write shards were added. So the pages together miss no event that was stored before
-// the first page was read.
+// second. If it takes several pages, Query also reads the entity's entry in the shard map for a page that reaches into
+// the last 30 s, at 1 RCU, and reads the page again if write shards were added. So the pages together miss no event
+// that was stored before the first page was read.
 func (e *Reader) Query(ctx context.Context, r Range, now time.Time) (Page, error) {
 	if err := observe.CheckArguments(e.client, e.shards, r.Entity); err != nil {
 		return Page{}, fmt.Errorf("reading events: %w", err)

@@ -37,8 +37,8 @@ func NewReader(db ReaderClient, table string, shards *shardmap.Map) *Reader {
 
 // Get returns one event, read strongly consistent, or an error that wraps ErrNotFound. It costs 1 RCU per 4 KB on each
 // write shard that it reads: the one that follows from the shard count at the event's time, and then those that follow
-// from other counts near that time. Before it returns ErrNotFound for a recent time, it also reads the entity's entry
-// in the shard map.
+// from other counts near that time. Before it returns ErrNotFound for a time in the last 30 s, or with an outdated
+// shard map, it also reads the entity's entry in the shard map.
 func (e *Reader) Get(ctx context.Context, entity, id string, t, now time.Time) (Event, error) {
 	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(e.client, e.shards, entity, id)); err != nil {
 		return Event{}, err

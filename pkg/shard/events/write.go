@@ -101,9 +101,9 @@ func (e *Writer) Put(ctx context.Context, events []Event, now time.Time) []error
 	return outcomes
 }
 
-// PutTransact returns the write of one event for a transaction of package once. The write shard is
-// calculated from the event's id, by the shard count at its time, or for a new event by [shardmap.Entry.CountOfNew].
-// Its errors are those of Put.
+// PutTransact returns the write of one event for a transaction of package once. The write shard is calculated from the
+// event's id, by the shard count at its time, or for a new event by [shardmap.Entry.CountOfNew]. Its errors wrap
+// ErrStale or ErrMisused.
 func (e *Writer) PutTransact(ctx context.Context, ev Event, now time.Time) (shardmap.Write, error) {
 	var entry shardmap.Entry
 	err := e.check(ev, now)

@@ -115,8 +115,8 @@ func (g *Grower) Hopeless(a shard.Attempt) bool {
 	return g.keys.Hopeless(a, mayGrow, g.options.Clock())
 }
 
-// refreshAndGrow reads the key's entry, and raises the key's count unless the entry is newer than the attempt's. It
-// returns the version of the newest entry that it has read or made.
+// refreshAndGrow reads the key's entry, and raises the key's count if the entry is still the attempt's, is not pinned,
+// and there is still evidence. It returns the version of the newest entry that it has read or made.
 func (g *Grower) refreshAndGrow(ctx context.Context, a shard.Attempt, bound int) (version int64) {
 	if !g.wait(ctx) {
 		return a.Version
@@ -135,8 +135,8 @@ func (g *Grower) refreshAndGrow(ctx context.Context, a shard.Attempt, bound int)
 	return g.grow(ctx, entry, count, a)
 }
 
-// checkUnused reports whether the partition keys of new write shards have no items; ok is also false if another process
-// has raised the count meanwhile, since the items may be that process's. version is that of the newest entry that was read.
+// checkUnused reports whether the partition keys of new write shards have no items. ok is also false if they were not
+// read, or another process has raised the count and may have written the items. version is the newest entry's.
 func (g *Grower) checkUnused(ctx context.Context, a shard.Attempt, seen shardmap.Entry, count int) (version int64, ok bool) {
 	if a.CheckUnused == nil || count <= seen.Most() {
 		return seen.Version, true
@@ -194,7 +194,7 @@ func (g *Grower) grow(ctx context.Context, seen shardmap.Entry, count int, a sha
 	return entry.Version
 }
 
-// growthReason returns the reason of a growth, for logs and the shard map's history.
+// growthReason returns the reason of a growth, for logs and the shard map's history; shards is the count before.
 func growthReason(shards int) string {
 	if shards == 1 {
 		return "At least half its writes were throttled (1 shard)"

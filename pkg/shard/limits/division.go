@@ -36,9 +36,9 @@ func (d *division) share(n int) int64 {
 	return d.Max / count
 }
 
-// update returns the update of a change, on condition that the write shard has the quota to use, or the hits to
-// give back. Quota that a change uses without hits goes to another write shard in the same transaction. So the sum of
-// used over all write shards is always the number of hits.
+// update returns the update of a change, on condition that the write shard has the quota to use, or the hits to give
+// back; receiving quota needs no condition. Quota that a change uses without hits goes to another write shard in the
+// same transaction. So the sum of used over all write shards is always the number of hits.
 func (d *division) update(c change) *types.Update {
 	u := &types.Update{
 		TableName: &d.items, Key: d.itemKey(c.n),

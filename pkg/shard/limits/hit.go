@@ -33,7 +33,7 @@ type hit struct {
 	changes []change
 	fits    bool // the limit does not reject the hits
 	planned bool // the verdict includes the changes, which are not made yet
-	last    int  // the write shard of the last attempt, -1 before the first
+	last    int  // the write shard that was chosen last, -1 before the first choice
 	misses  int  // attempts since the last read that found no remaining quota
 	exact   *use // the use after the write, if the call made a single write; nil otherwise
 }
@@ -44,8 +44,8 @@ var farAhead = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 // maxMisses is how many full write shards a hit finds before it reads them all.
 const maxMisses = 3
 
-// newHit returns the state of hits, with the key's entry in the shard map. More hits than a limit can have count as one
-// more than that.
+// newHit returns the state of hits, with the key's entry in the shard map. A number of hits above MaxHits becomes
+// MaxHits+1, which no limit allows.
 func (l *Limiter) newHit(ctx context.Context, hits Hits, now time.Time) (*hit, error) {
 	base := schema.BaseKey{Type: schema.Limit, Name: hits.Key}
 	entry, err := l.shards.Lookup(ctx, Key(hits.Key), now)
@@ -83,7 +83,7 @@ type change struct {
 	used, hits int64
 }
 
-// counted returns the number of hits that the changes count.
+// counted returns the number of hits that the changes count; below 0 if they give hits back.
 func (h *hit) counted() (n int64) {
 	for _, c := range h.changes {
 		n += c.hits
@@ -167,8 +167,8 @@ func (h *hit) changesFor(n int) []change {
 	}
 	if !h.hasShare(n) {
 		donor := byQuota(left[:h.withShare])[0]
-		if share := left[donor] / int64(h.allShards); share > h.n {
-			return []change{{donor, share, 0}, {n, h.n - share, h.n}} // transfers share, and counts the hits
+		if moved := left[donor] / int64(h.allShards); moved > h.n {
+			return []change{{donor, moved, 0}, {n, h.n - moved, h.n}} // transfers quota, and counts the hits
 		}
 	}
 	if changes, rest := divideHits(h.n, left, h.budget); rest == 0 {
@@ -215,7 +215,7 @@ func (h *hit) cacheItem(n int, it dynamo.Item) (*use, error) {
 	return &use{used, hits}, nil
 }
 
-// cacheMiss caches the item of a write shard that had too little quota. noMoreQuota means that it can't get more.
+// cacheMiss caches the item of a write shard that lacked quota. If it has none and can get no more, it is spent.
 func (h *hit) cacheMiss(n int, it dynamo.Item, noMoreQuota bool) error {
 	h.misses++
 	current, err := h.cacheItem(n, it)

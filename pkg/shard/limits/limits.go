@@ -60,7 +60,7 @@ type Verdict struct {
 	Remaining int64     // Max less Used, 0 or more
 	Resets    time.Time // the window's end
 	// Retry is, for hits that are not allowed, when they would fit if no others were counted until then. More than Max
-	// never fit. For allowed hits Retry is zero.
+	// never fit, even then. For allowed hits Retry is zero.
 	Retry time.Time
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// readUnlessFull reads all write shards unless they are known to be full.
+// readUnlessFull reads all write shards. It skips the read for new hits if all are known to be full and readAge allows.
 func (h *hit) readUnlessFull(ctx context.Context) error {
 	if err := h.lowerMax(ctx); err != nil {
 		return err
@@ -77,8 +77,8 @@ func (h *hit) readAge() time.Duration {
 	return max(time.Second, time.Duration(h.allShards)*time.Second/(2*refreshUnits))
 }
 
-// refresh reads the use of all write shards, at 0.5 RCU each, if the last read is older than readAge and the call's
-// write did not return the use. After refreshTime it gives up; then the verdict's Used is from the older read.
+// refresh reads the use of all write shards, at 0.5 RCU each, if the last read is older than readAge; for a single
+// limit only if it has several write shards and allowed the hits. After refreshTime it gives up, and Used is older.
 func (c *call) refresh(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, refreshTime)
 	defer cancel()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// limitWindow is a process's cache of one window of a limit's key. It only saves requests: with an
-// empty cache, calls have the same results.
+// limitWindow is a process's cache of one window of a limit's key. It never makes calls allow more hits than the limit,
+// since each write has a condition of its own.
 type limitWindow struct {
 	mu           sync.Mutex
 	used         map[int]use   // by write shard: its last known use

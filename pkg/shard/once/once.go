@@ -55,7 +55,7 @@ type Options struct {
 	PartitionKey, SortKey string
 	// TTL names the table's TTL attribute; default expires_at.
 	TTL string
-	// Lifetime is how long a key's marker is kept; default KeyLifetime. A repeat after the lifetime is applied again.
+	// Lifetime is how long a key's marker is kept, 1 s or more; default KeyLifetime. A later repeat is applied again.
 	Lifetime time.Duration
 }
 
@@ -83,7 +83,7 @@ func (o Options) check() error {
 type Call struct {
 	Key    string // the caller's key, the same for every repeat of the call; 1 to 2,046 bytes of UTF-8
 	Digest []byte // hash of the request, such as its SHA-256; may be nil
-	Answer []byte // what Do and Before return for a repeat of the call; may be nil
+	Answer []byte // what Do and Before return for a repeat of the call; a nil Answer as an empty slice
 }
 
 // maxKey bounds a key's bytes: a partition key has at most 2,048, and the marker's prefix takes two.

@@ -22,7 +22,7 @@
 // DynamoDB may apply an attempt that timed out after newer calls. So each write has the condition that its time is later
 // than that of the last write, renewed_at. End leaves an item with its time, which TTL deletes. A late attempt of an
 // acknowledged call changes nothing. If a call finds a write with a later time, because of another clock, it uses the
-// next millisecond as its own. If that time is more than two seconds later, the call has no effect, and no error.
+// next millisecond as its own. If the write is over two seconds later, the call has no effect, and no error.
 //
 // # What it costs
 //

@@ -38,8 +38,8 @@ func (n Names) RenameKeys(o *dynamodb.Options) {
 
 // keyRenamer exchanges names of attributes in calls for some tables.
 type keyRenamer struct {
-	names    []string          // pk and sk, then the names of the tables' keys
-	newNames map[string]string // for each of these the name that replaces it
+	names    []string          // pk and sk, then the tables' names for them
+	newNames map[string]string // by name in names: the name that replaces it
 	tables   []tableID
 }
 
@@ -115,8 +115,8 @@ func (k *keyRenamer) table(t schema.Table) schema.Table {
 // ID returns the name of k in a client's stack, which differs for different Names.
 func (k *keyRenamer) ID() string { return fmt.Sprint("hotshard's keys ", k.tables, k.names) }
 
-// HandleInitialize renames the key attributes in a call's input, and back in its output and errors. Statements pass
-// unchanged.
+// HandleInitialize renames the key attributes in a call's input, and back in its output and errors. It leaves calls of
+// PartiQL as they are.
 func (k *keyRenamer) HandleInitialize(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (out middleware.InitializeOutput, metadata middleware.Metadata, err error) {
 	switch in.Parameters.(type) {
 	case *dynamodb.ExecuteStatementInput, *dynamodb.BatchExecuteStatementInput, *dynamodb.ExecuteTransactionInput:

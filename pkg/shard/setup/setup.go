@@ -43,7 +43,7 @@ func (n Names) tables() []schema.Table {
 
 // Create creates hotshard's tables, waits until they are active, and enables TTL. All keys are of type S. Items has the
 // indexes by_rank (board_shard, rank_key) and by_group (session_shard, the table's sort key). Items and Events have a
-// stream of new and old images, which only hotshard's functions read. Tables of the caller's own need only ShardMap.
+// stream of new and old images, which only hotshard's functions read. Package table needs ShardMap only.
 //
 // Programs may call Create at each start, also concurrently. For an existing table, Create returns an error if the keys,
 // stream or TTL attribute differ, or an index lacks an attribute. Without TTL results are correct, but expired items are

@@ -40,8 +40,8 @@ type ChangerClient interface {
 // Changer changes shard counts. A change is one transaction: the key's item, on condition of its
 // version, and an item in each of four copies of the log.
 //
-// A change of a counter takes effect at once. So does a growth for new events and for items with a random suffix.
-// Otherwise a growth takes effect after the lead (see [Options]), and a decrease three minutes later.
+// A change of a counter, board or group of sessions takes effect at once. So does a growth for new events and random
+// suffixes. Other growths take effect after the lead (see [Options]), other decreases three minutes after it.
 type Changer struct {
 	*Map
 	client                       ChangerClient
@@ -80,15 +80,15 @@ func NewChanger(db ChangerClient, view *Map, o ChangerOptions) *Changer {
 	}
 }
 
-// GrowFrom raises a key's shard count to count and returns the new entry. If seen is no longer the key's newest entry,
-// GrowFrom returns ErrNoChange with the newest entry. So only one of several callers with the same evidence makes the
-// change. For a pinned key it returns ErrPinned.
+// GrowFrom raises a key's shard count to count and returns the new entry. If count is not larger, or seen is no longer
+// the key's newest entry, it returns ErrNoChange with the newest entry. So only one of several callers with the same
+// evidence makes the change. For a pinned key it returns ErrPinned.
 func (c *Changer) GrowFrom(ctx context.Context, seen Entry, count int, note Note, now time.Time) (Entry, error) {
 	return c.changeFrom(ctx, seen, count, note, now, func(newest int) bool { return count > newest })
 }
 
-// ShrinkFrom lowers a key's shard count to count and returns the new entry. It returns
-// ErrNoChange if seen is no longer the key's newest entry, so that it undoes no growth.
+// ShrinkFrom lowers a key's shard count to count, with the results of GrowFrom: it returns ErrNoChange if count is not
+// smaller, or seen is no longer the key's newest entry, so that it undoes no growth.
 func (c *Changer) ShrinkFrom(ctx context.Context, seen Entry, count int, note Note, now time.Time) (Entry, error) {
 	return c.changeFrom(ctx, seen, count, note, now, func(newest int) bool { return count < newest })
 }
@@ -143,7 +143,7 @@ func ignoreNoChange(e Entry, err error) (Entry, error) {
 type decision func(old Entry, now time.Time) (Entry, error)
 
 // change replaces a key's entry by the result of decide, updates the view, and returns the new entry. After a conflict
-// it waits for a random time, and calls decide again with the current entry.
+// it waits for a random time, and calls decide again with the current entry, until commitTime has passed.
 func (c *Changer) change(ctx context.Context, key string, now time.Time, decide decision) (Entry, error) {
 	if len(key) > maxSortKey {
 		return Entry{Key: key}, changeError(key, fmt.Errorf("%w: the key has %d bytes, of at most %d: use a shorter name", shard.ErrMisused, len(key), maxSortKey))

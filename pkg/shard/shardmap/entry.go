@@ -33,10 +33,10 @@ import (
 type Entry struct {
 	Key     string
 	History shard.History
-	Max     int // the largest count ever, 0 for a key that is not in the map
-	Version int64
+	Max     int   // the largest count ever, 0 for a key that is not in the map
+	Version int64 // raised by every change; 0 for a key without an item
 	Pinned  bool
-	Updated time.Time
+	Updated time.Time // when the newest change was made
 	// Forgotten means that changes before those of the history were dropped.
 	Forgotten bool
 	Notes     map[int64]Note // by the Unix milliseconds of a change; nil in entries that come from a view

@@ -66,8 +66,8 @@ const partitionsPrefix = "\x00partitions/"
 func isPartitionCount(key string) bool { return strings.HasPrefix(key, partitionsPrefix) }
 
 // NotePartitions stores how many partitions a table has, up to [shard.MaxShards], for [Map.Partitions] of all processes
-// after their next poll. hotshard's functions use the table names items and events. NotePartitions ignores a number that
-// is smaller than the stored number of the last day, since partitions are split often and merged rarely.
+// after their next poll. hotshard's functions use the table names items and events. An equal number is not stored again
+// for an hour, nor a smaller one for a day, since partitions are split often and merged rarely.
 func (c *Changer) NotePartitions(ctx context.Context, table string, n int, now time.Time) error {
 	if n < 1 {
 		return fmt.Errorf("%w: the number of partitions is %d: want 1 or more", shard.ErrMisused, n)

@@ -91,12 +91,12 @@ func (m *Map) current() *view {
 	return m.view
 }
 
-// Load renews the view, so that the first call need not wait. If it fails, it returns an error of kind
-// ErrStale, and the first call tries again.
+// Load renews a view older than ViewAge, so that the first call need not wait. If it fails, it returns an error that
+// wraps ErrStale, and the first call tries again.
 func (m *Map) Load(ctx context.Context, now time.Time) error { return m.renew(ctx, now.Round(0)) }
 
 // Lookup returns the entry of a base key from a view that is at most ViewAge old at now; it renews an older view first.
-// If that fails, it returns the old view's entry and an error of kind ErrStale.
+// If that fails, it returns the old view's entry and an error that wraps ErrStale, as for an entry that can't be read.
 func (m *Map) Lookup(ctx context.Context, key string, now time.Time) (Entry, error) {
 	if err := cmp.Or(m.checkClient(), checkKey(key)); err != nil {
 		return Entry{}, err
@@ -152,8 +152,8 @@ const newestWait = 250 * time.Millisecond
 // use any count up to the largest that it ever had. If the view is older than ViewAge, one call renews it and waits for
 // at most 250 ms; concurrent calls use the old view.
 //
-// Newest does not use a view older than CountAge: if the key was deleted meanwhile, strongly consistent reads would
-// miss its old write shards. Instead Newest reads the key's item. If that read fails, Newest returns count 1.
+// Newest does not use a view older than CountAge: if the key was deleted meanwhile, strong reads would miss its old
+// write shards. Instead it reads the key's item, and returns its largest count ever, or 1 if the read fails.
 func (m *Map) Newest(ctx context.Context, key string, now time.Time) (entry Entry, count int) {
 	now = now.Round(0)
 	m.refreshBriefly(ctx, now)

@@ -37,7 +37,7 @@ const Margin = MaxViewAge + MaxEventAhead + 2*Clocks
 // views have it within another LateTime. Look-ups use LateMargin for an item that is not where it is expected.
 const LateMargin = 2*LateTime + Margin
 
-// Options are the times of a shard map. All processes that share a map must have the same.
+// Options are the times of a shard map. All processes that share a map must use equal Options.
 // The zero value is ready to use.
 //
 // A changed shard count takes effect after the lead, the sum of ViewAge, EventAhead, [CommitTime]

@@ -23,8 +23,8 @@ func (e Entry) Prefers(calculate func(attr string, n int) int, attr string, t ti
 	return a < b
 }
 
-// PlacesDuring returns the write shards, sorted, that may have items with the attribute value
-// attr and times between from and to, both included.
+// PlacesDuring returns the write shards, sorted, that may have items with the attribute value attr and times between
+// from and to, both included. If changes of that time were dropped, it returns all.
 func (e Entry) PlacesDuring(calculate func(attr string, n int) int, attr string, from, to time.Time) []int {
 	from, to = from.Add(-LateMargin), to.Add(LateMargin)
 	var list []int

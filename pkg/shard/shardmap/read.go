@@ -59,8 +59,8 @@ func (s *tableReader) applyLogItem(ctx context.Context, v *view, it dynamo.Item)
 	return nil
 }
 
-// Read returns a key's entry by a strongly consistent read of the key's item, which costs 1 RCU per 4 KB. The entry of a
-// key that is not in the map has no history.
+// Read returns a key's entry by a strongly consistent read of the key's item, at 1 RCU per 4 KB. The entry of a key
+// that is not in the map has no history. An item that can't be read is an error.
 func (s *tableReader) Read(ctx context.Context, key string) (Entry, error) {
 	if err := cmp.Or(dynamo.CheckClient(s.client), checkKey(key)); err != nil {
 		return Entry{}, err
@@ -81,7 +81,7 @@ const (
 // maxSortKey is DynamoDB's bound of a sort key, and so the map's bound of a key.
 const maxSortKey = 1024
 
-// getItem returns a key's item, strongly consistent, or nil if there is none.
+// getItem returns a key's item by a strongly consistent read with retries, or nil if there is none.
 func (s *tableReader) getItem(ctx context.Context, key string) (it dynamo.Item, err error) {
 	if len(key) > maxSortKey {
 		return nil, nil // the table can't have the key

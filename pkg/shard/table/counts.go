@@ -15,8 +15,8 @@ import (
 // [shardmap.Changer] changes. If a Counts of your own has a method Options() shardmap.Options, its EventAhead is how far
 // ahead of now the times of items may be; otherwise they may be [shardmap.MaxAhead] ahead.
 type Counts interface {
-	// Lookup returns a key's counts as a function of time. For a Table the key is the name
-	// in the partition key. The entry's Key is the shard map's; observers receive it.
+	// Lookup returns a key's counts as a function of time. For a Table the key is the name in the partition key.
+	// Observers receive the entry's Key, or key if that is "".
 	Lookup(ctx context.Context, key string, now time.Time) (shardmap.Entry, error)
 }
 

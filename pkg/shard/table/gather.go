@@ -204,9 +204,8 @@ func (g *gather) stream(p partition, order, n int) *dynamo.Stream {
 		input.Limit = aws.Int32(dynamo.PageSize(g.span.Limit, n))
 	}
 	g.setKeyCondition(input, p)
-	s := &dynamo.Stream{Client: g.t.Client, Input: input, SortKey: g.t.SortKey, TieBreaker: g.tieBreaker(), Order: order}
-	s.Drop = g.drop
-	if g.after != nil {
+	s := &dynamo.Stream{Client: g.t.Client, Input: input, SortKey: g.t.SortKey, TieBreaker: g.tieBreaker(), Order: order, Drop: g.drop}
+	if g.after != nil { // then drop is nil: only readRange sets it, without a cursor
 		s.Drop = func(it dynamo.Item) bool { return g.passed(g.position(p, it)) }
 	}
 	return s

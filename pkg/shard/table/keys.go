@@ -99,7 +99,7 @@ func (t *Table) checkShardsUnused(ctx context.Context, name string, from, to int
 	return group.Wait()
 }
 
-// checkUnused returns a [*shard.KeyError] if an item has the partition key. It costs a read unit.
+// checkUnused returns a [*shard.KeyError] if an item has the partition key. It costs a read unit if none has it.
 func (t *Table) checkUnused(ctx context.Context, pk string) error {
 	out, err := dynamo.Persistent(t.Client).Query(ctx, &dynamodb.QueryInput{
 		TableName: &t.Name, Limit: aws.Int32(1), ConsistentRead: aws.Bool(true),

@@ -151,8 +151,8 @@ func (c CalculatedSuffix) shardInputs(t *Table, _ string, it Item) (value string
 	return value, at, err
 }
 
-// inputsAndCounts returns the value, the time and the counts from which an item's write shard is calculated. It returns
-// ErrMisused if the time is too far ahead before the look-up of the counts.
+// inputsAndCounts returns the value, the time and the counts from which an item's write shard is calculated. If the
+// time is too far ahead, it looks up no counts and returns ErrMisused.
 func (r tableCall) inputsAndCounts(ctx context.Context, name string, it Item) (value string, at time.Time, entry shardmap.Entry, err error) {
 	value, at, err = r.t.Layout.shardInputs(r.t, name, it)
 	if err == nil && !at.IsZero() {

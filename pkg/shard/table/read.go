@@ -16,7 +16,7 @@ const MaxQueries = 1000
 // Query streams the items of a name in the order of their sort keys, read from all its write shards in parallel. Items
 // with equal sort keys are in the order of the attribute from which their write shards are calculated, or else of the
 // write shards. Query reads ahead about a page (1 MB) per write shard and keeps it in memory. A loop that stops early
-// pays for all of it: 20 items of 64 write shards cost 407 read units, or 32 with a Span.Limit of 20. The stream ends
+// pays for all of it, so set Span.Limit: then 20 items of 64 write shards may cost 32 RCU, not 407. The stream ends
 // with the first error, whose item is nil. The parameter now is the time of the call, even if the loop starts later.
 func (t *Table) Query(ctx context.Context, name string, s Span, now time.Time) iter.Seq2[Item, error] {
 	r := t.startCall(now)

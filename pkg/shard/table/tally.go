@@ -130,7 +130,7 @@ func (c *Tally) AddAllTransact(ctx context.Context, name string, deltas map[stri
 	return w, nil
 }
 
-// newWrite returns the write of deltas to a random write shard other than last, which may be -1.
+// newWrite returns the write of deltas to a random write shard other than last; a last of -1 excludes none.
 func (c *Tally) newWrite(ctx context.Context, name string, deltas map[string]int64, last int, now time.Time) (shardmap.Write, error) {
 	var n int
 	var attempt shard.Attempt
@@ -179,8 +179,8 @@ func (c *Tally) checkShardsUnused(ctx context.Context, name string, from, to int
 	return occupiedError(c.Table, dynamo.Text(items[0], c.PartitionKey))
 }
 
-// Sum returns the total of all write shards of the names, strongly consistent. It costs one read unit for each write
-// shard, and one for each name's entry in a shard map. A name that was never counted is 0; a repeated name counts once.
+// Sum returns the total of all write shards of the names, strongly consistent; nil after an error. Each write shard
+// costs 1 RCU, as does each name's entry in a shard map. A name never counted is 0; a repeated name counts once.
 func (c *Tally) Sum(ctx context.Context, names []string, now time.Time) (*big.Int, error) {
 	sums, err := c.Sums(ctx, names, []string{c.Value}, now)
 	return sums[c.Value], err

@@ -87,7 +87,7 @@ func parseWeek(text string, m []string) (time.Time, error) {
 	return at, nil
 }
 
-// number returns the value of at most four digits, 0 for "".
+// number returns the value of at most four digits; 0 for "".
 func number(digits string) int {
 	n, _ := strconv.Atoi(digits)
 	return n

@@ -41,7 +41,7 @@ func AttributeTime(name string, forms ...TimeForm) func(Item) (time.Time, error)
 	}
 }
 
-// textAt returns the text or the digits of an attribute of type S or N. Dots in the name lead into maps: meta.created_at.
+// textAt returns the text or digits of an attribute; ok is false if it is not S or N. Dots lead into maps: meta.sent_at.
 func textAt(it Item, name string) (text string, ok bool) {
 	if it[name] != nil {
 		return dynamo.Attribute(it, name)

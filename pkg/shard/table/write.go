@@ -128,8 +128,8 @@ func (r tableCall) completeInput(in *dynamodb.UpdateItemInput, key Item, at plac
 	return &complete, nil
 }
 
-// Delete deletes an item if it exists. The key is as for Get. If write shards are random, Delete
-// reads all of the name's write shards, and deletes each item that has the sort key.
+// Delete deletes an item if it exists. The key is as for Get. If write shards are random, Delete reads all write shards
+// that may have the item, and deletes each item that has the sort key.
 func (t *Table) Delete(ctx context.Context, key Item, now time.Time) error {
 	const operation = "deleting an item of"
 	r := t.startCall(now)

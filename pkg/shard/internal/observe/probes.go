@@ -48,8 +48,8 @@ const (
 	probeLifetime = time.Hour   // before TTL deletes the probe's item
 )
 
-// Outcome returns the outcome of w, the write with index i of a transaction that ended with err. If the write was
-// throttled, Outcome may put the write's probe.
+// Outcome returns the outcome of w, the write with index i of a transaction that ended with err: Inconclusive for a
+// transfer, and without an observer. If the write was throttled, Outcome may put the write's probe.
 func (p *Probes) Outcome(ctx context.Context, w shardmap.Write, i int, err error) shard.Outcome {
 	if w.Transfer || !p.hasObserver {
 		return shard.Inconclusive
@@ -99,8 +99,8 @@ func tableOf(a types.TransactWriteItem) *string {
 	return nil
 }
 
-// claimProbe reports whether the caller must put a key's probe. Otherwise full is the result of the key's last probe. It
-// is false if that probe is in flight, or if too many keys have a result.
+// claimProbe reports whether the caller must put a key's probe. Otherwise full is the result of the key's last probe;
+// full is false while that probe is in flight, or if too many keys have a result.
 func (p *Probes) claimProbe(key string, now time.Time) (full, claimed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

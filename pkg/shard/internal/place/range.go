@@ -29,6 +29,6 @@ type Stored struct {
 	Sort types.AttributeValue // as stored
 }
 
-// ReadRange yields a name's items of a range of t, a *table.Table, in order. After the iteration, rest returns the
-// position at which the unread rest of the range begins, or nil if all was read. Package table sets ReadRange.
+// ReadRange, which package table sets, yields a name's items of a range of t, a *table.Table, in order. After a whole
+// iteration without an error, rest returns the position at which the unread rest begins, or nil if all was read.
 var ReadRange func(ctx context.Context, t any, name string, want Range, now time.Time) (items iter.Seq2[Stored, error], rest func() *Position)
