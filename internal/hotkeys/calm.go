@@ -93,10 +93,10 @@ func (c pastLoads) markUnread(end time.Time) {
 // board's periods.
 type listedSums struct {
 	units uint64 // upper bound of the units of these partition keys
-	rest  uint64 // sum of the rests of the items that list them
+	rest  uint64 // sum of the rests of the items that list them, without past days
 }
 
-// addWindow raises the keys' peaks by all items of one window, or of a block.
+// addWindow raises the keys' peaks by all items of one window, or of a block. A recent window clears doubtUnreported.
 func (c pastLoads) addWindow(items []heat.Item, now time.Time) {
 	start, end := items[0].Start, items[0].End()
 	var rests heat.Rests
@@ -125,7 +125,7 @@ func (c pastLoads) addWindow(items []heat.Item, now time.Time) {
 	}
 }
 
-// sumListed sums the listed units of each key in one window, or of one time that ends at end.
+// sumListed sums the listed units of each key in one window or block, which ends at end.
 func (c pastLoads) sumListed(items []heat.Item, end time.Time) map[schema.BaseKey]listedSums {
 	sums := make(map[schema.BaseKey]listedSums)
 	for i := range items {
@@ -151,7 +151,7 @@ func (c pastLoads) sumListed(items []heat.Item, end time.Time) map[schema.BaseKe
 // from and to may go to. The window has this length. Each bucket has its own write shards. A board may have all periods. A
 // limit's windows have an unknown length: maxBuckets assumes the shortest that is allowed.
 func maxBuckets(from, to time.Time, length time.Duration) map[schema.Bucket]uint64 {
-	fromBucket := from.Sub(from.Truncate(limits.MinWindow)) + length // since the start of the first limit's window
+	fromBucket := from.Sub(from.Truncate(limits.MinWindow)) + length // from a limit window's start to the detector window's end
 	periods := uint64(1)                                             // all time
 	for _, p := range boards.Periods()[1:] {
 		periods += countPeriods(p, from, to)

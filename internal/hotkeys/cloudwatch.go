@@ -37,7 +37,7 @@ type CloudWatchAPI interface {
 }
 
 const (
-	// maxMetrics bounds the data of one call, which has up to 1,000 data and 1 MB. A datum takes at most 3.5 KB.
+	// maxMetrics bounds the data of one call. AWS allows 1,000 data and 1 MB. A datum takes at most 3.5 KB.
 	maxMetrics        = 250
 	maxDimensionValue = 1024
 )

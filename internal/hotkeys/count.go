@@ -79,8 +79,8 @@ func (c *counts) advance(start time.Time) {
 	}
 }
 
-// addWrites counts the writes. It skips records that the state has counted already, since Lambda may redeliver them. A
-// record without a time, as in a test event, is counted at the time of the invocation.
+// addWrites counts the writes, except records that the state has counted already: Lambda may redeliver them. A record
+// without a time, as in a test event, counts at the time of the invocation, and marks all windows as incomplete.
 func (c *counts) addWrites(writes iter.Seq[heat.Write], now time.Time) {
 	lastWithoutTime, last := "", "" // sequence numbers
 	for w := range writes {
@@ -135,7 +135,7 @@ func (c *counts) addUnreadable(w *heat.Write) {
 }
 
 // markAllIncomplete marks all windows of the batch as incomplete, because a record without a time may belong to any of
-// them.
+// them. If the batch has no window, it makes that of now.
 func (c *counts) markAllIncomplete(sequence string, now time.Time) {
 	if c.current == nil && len(c.others) == 0 {
 		c.windowAt(now)
@@ -210,7 +210,7 @@ func (c *counts) endedItems(now time.Time) []heat.Item {
 	for _, w := range carried {
 		it := c.item(w, c.batch.StreamShard(), cmp.Or(w.First(), "none")) // none if a state was dropped
 		if c.batch.TerminatedEarly && w == c.current {
-			it = c.sharedItem(w)
+			it = c.sharedItem(w) // the window goes on in later deliveries
 		}
 		switch {
 		case w.Records == 0 && !w.Incomplete: // nothing to report

@@ -52,7 +52,7 @@ type Evidence struct {
 // Load is the rate of one write shard, between Low and High. Peak is a lower bound of its heaviest second's units.
 type Load struct{ Low, High, Peak float64 }
 
-// addLoad adds the lower bounds and the peaks of another load.
+// addLoad adds another load: its Low, and as Peak the larger of its Peak and Low. It leaves High alone.
 func (l *Load) addLoad(other Load) {
 	l.Low += other.Low
 	l.Peak += max(other.Low, other.Peak)
@@ -127,7 +127,7 @@ func (d Decision) with(a Action, why string) Decision {
 }
 
 // hotKey returns the rates of a key with n write shards. unseen is the number of write shards that another stream shard may
-// have counted.
+// have counted; 0 unless e is Partial.
 //
 // Former write shards, which late events go to, are never the hottest. The total includes a board's other periods, which
 // share the index's partitions, and each unseen write shard counts as much as the hottest. For a running window, whose

@@ -30,7 +30,7 @@ type heatAnswer struct {
 
 const (
 	// foldDelay is the time between a window's end and the fold of its minute. The fold has each item whose put began within
-	// [heat.OnTime] and took up to slowPut, if clocks differ by less than the remaining time.
+	// [heat.OnTime] and took up to slowPut, if clocks differ by less than the other 3 s.
 	foldDelay = 10 * time.Second
 	slowPut   = 2 * time.Second
 
@@ -112,8 +112,8 @@ func (r *folding) foldAll(ctx context.Context, now time.Time) error {
 // maxBlocks bounds the blocks of a run.
 const maxBlocks = 3
 
-// blockDue reports whether the next block's items no longer change. Puts take less than an interval of the task, and
-// clocks differ by less than another.
+// blockDue reports whether the next block's minutes are folded, and its items no longer change. Puts take less than an
+// interval of the task, and clocks differ by less than another.
 func (r *folding) blockDue(now time.Time) bool {
 	return !r.Blocks.Add(heat.Blocks.Length()).After(r.To) && now.After(r.Blocks.Add(r.settings.blockTime()+2*HeatInterval))
 }
@@ -127,7 +127,7 @@ func (s Settings) minutesDue(now time.Time) time.Time {
 	return heat.AlignDown(now.Add(-foldDelay), s.Window).Truncate(time.Minute)
 }
 
-// updateHeld sets Held to this run's Hold, or to [heat.MaxHold] if an earlier run had another one.
+// updateHeld sets Held to this run's Hold (NeverHeld for none), or to [heat.MaxHold] if an earlier run had another.
 func (r *folding) updateHeld() {
 	hold := heat.NeverHeld
 	if r.settings.holds() {

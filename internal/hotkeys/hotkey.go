@@ -152,8 +152,8 @@ func (h *Handler) processBatch(ctx context.Context, j *journal, batch *ddbstream
 	return counts.state(), nil
 }
 
-// sourceOf returns the source of a batch by the name of its table; "" is the table of [Deps]. The keys of a table that the
-// settings don't name are reported, and never grow.
+// sourceOf returns the source of a batch by the name of its table; "" is the table of [Deps]. A table that the settings
+// don't name has that table's key attributes. Its keys are reported, and never grow.
 func (h *Handler) sourceOf(table string) heat.CountedTable {
 	s := h.deps.Source
 	if table == "" || table == s.Table {

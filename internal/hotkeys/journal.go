@@ -31,7 +31,7 @@ func (j *journal) addMetric(name string, value float64, unit types.StandardUnit,
 	j.data = append(j.data, tableMetric(j.source.Table, name, value, unit, at, more...))
 }
 
-// logCounts logs and measures records and window states that could not be counted.
+// logCounts logs or measures dropped states, records that are unreadable or have no time, and early ends of windows.
 func (j *journal) logCounts(ctx context.Context, c *counts) {
 	if c.stateFault != nil {
 		j.WarnContext(ctx, "window state dropped", "error", c.stateFault, "streamShard", c.batch.StreamShard())

@@ -28,7 +28,7 @@ type group struct {
 	bucket string
 	past   bool // the bucket is a day that was over before the window: see isPastDay
 	shards map[int]Load
-	sum    Load
+	sum    Load // without High
 }
 
 // window is what this stream shard counted in one window, or in a batch's share of it.
@@ -116,8 +116,8 @@ func (l *loads) addRow(row *heat.KeyHeat) {
 	l.groups[name].sum.addLoad(load)
 }
 
-// allReported reports whether the window's reports are readable and probably complete: enough time has passed for all
-// stream shards that are still written to.
+// allReported reports whether the window's reports are readable and probably complete: reportTime, or half of the
+// window's length if that is less, has passed since its end.
 func (l *loads) allReported(now time.Time) bool {
 	return !l.unreadable && now.Sub(l.end) >= min(reportTime, l.end.Sub(l.start)/2)
 }
@@ -126,7 +126,7 @@ func (l *loads) allReported(now time.Time) bool {
 type suspect struct {
 	name string // the partition keys without the write shard's number; for an indexed key, the base key
 	base schema.BaseKey
-	sum  float64
+	sum  float64 // lower bound of the WCU/s in its heaviest time bucket
 }
 
 // maxSpread is the number of stream shards over which the heat of a board or a group of sessions is detected. An item's
@@ -135,7 +135,8 @@ type suspect struct {
 // and reads the other reports.
 const maxSpread = 64
 
-// suspects returns the keys to decide on, the hottest first.
+// suspects returns the keys to decide on, the hottest first: those with a write shard at hotRate or more. In an index,
+// once the window has ended, hotRate/maxSpread is enough, but at least one unit.
 func (l *loads) suspects(hotRate float64) []suspect {
 	oneUnit := 1 / l.end.Sub(l.start).Seconds()
 	found := make(map[string]suspect)

@@ -151,7 +151,7 @@ func (r *reporter) logHot(ctx context.Context, j *journal, w *window, hot []heat
 		line := j.With("table", j.source.Table, "index", row.Index, "key", name,
 			"status", row.Status.String(), "writeUnitsPerSecond", row.WriteUnitsPerSecond, "error", row.Error,
 			"peak", row.Peak, "peakAt", row.PeakAt, "window", w.item.Start, "hotKeys", len(hot))
-		if j.source.Own == "" { // GET /v1/hot-keys has it for hotshard's own keys
+		if j.source.Own == "" { // GET /v1/hot-keys has the advice for hotshard's own keys
 			line = line.With("advice", row.Advice(&row, heat.Sharding{}))
 		}
 		line.InfoContext(ctx, "hot key")

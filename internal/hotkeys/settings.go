@@ -46,9 +46,9 @@ type Settings struct {
 	// Threshold is the share of PartitionWCU from which a key is hot; above 0, up to 1.
 	Threshold float64 `env:"HOTSHARD_THRESHOLD" envDefault:"0.7"`
 
-	// TopK is the number of keys that a window counts at a time, and again of index keys; 10 to 20,000. The error of a
-	// count is at most the window's write units divided by TopK. It is more if the keys don't fit in the window's state
-	// of 1 MB.
+	// TopK is the number of the table's keys that a window counts at a time, and of its indexes' keys; 10 to 20,000.
+	// The error of a count is at most the window's write units divided by TopK. It is more if the keys don't fit in the
+	// window's state of 1 MB.
 	TopK int `env:"HOTSHARD_TOP_K" envDefault:"2000"`
 
 	// MetricNames is how metrics and log lines name a hot key: plain, hashed (see [display.Pseudonym]; GET /v1/hot-keys
@@ -141,14 +141,14 @@ func (s Settings) isQuiet(w *heat.WindowCounter) bool {
 	return float64(tableUnits) < tableRate*seconds && float64(indexUnits) < indexRate/maxSpread*seconds
 }
 
-// quietRates returns the WCU/s below which counts may be held, for a key of the table and for a key of an index. The rate
-// of an index key is the sum over up to [maxSpread] stream shards.
+// quietRates returns the WCU/s below which counts may be held: for a key of the table, none of whose seconds then
+// reaches a partition's limit, and for a key of an index, summed over up to [maxSpread] stream shards.
 func (s Settings) quietRates() (table, index float64) {
 	return min(s.hotRate()/4, float64(s.PartitionWCU)/s.Window.Seconds()), s.hotRate() / 4
 }
 
-// storedBy returns the time by which the items of a window are normally stored. Lambda ends the tumbling window of an
-// idle stream shard up to two minutes late.
+// storedBy returns the time by which the items of a window are normally stored. With a Hold, Lambda ends the tumbling
+// window of an idle stream shard up to two minutes late.
 func (s Settings) storedBy(start time.Time) time.Time {
 	if !s.holds() {
 		return start.Add(s.Window + heat.OnTime)
@@ -167,7 +167,7 @@ func (s Settings) names() schema.Names {
 	return schema.Names{Items: name(s.ItemsTable), Events: name(s.EventsTable), ShardMap: name(s.ShardMapTable), Heat: name(s.HeatTable)}
 }
 
-func (s Settings) policy() Policy {
+func (s Settings) policy() Policy { // growKey sets the Partitions of its table
 	return Policy{Limit: float64(s.PartitionWCU), Threshold: s.Threshold, Partitions: shardmap.FewPartitions}
 }
 

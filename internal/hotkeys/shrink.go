@@ -14,10 +14,7 @@ import (
 )
 
 // ShrinkTask is the payload with which a schedule invokes [Handler.Invoke] every [Settings.TaskInterval]. The answer is
-//
-// `{"keys":3,"shrunk":1}
-//
-// keys is the number of candidates; shrunk is the number of changed shard counts.
+// {"keys":3,"shrunk":1}: the numbers of unpinned keys with several write shards, and of counts that were lowered.
 const ShrinkTask = `{"task":"shrink"}`
 
 // shrinkAnswer is the JSON of the task's answer.
@@ -125,7 +122,7 @@ func (r *shrinker) shrink(ctx context.Context, j *journal, now time.Time) (answe
 }
 
 // readLoads sets the loads of the keys in their quiet periods. It reads blocks up to [Settings.settledBefore], and then
-// every window.
+// minutes and single windows.
 func (r *shrinker) readLoads(ctx context.Context, j *journal, keys []candidate, now time.Time) error {
 	settled := r.settings.settledBefore(now)
 	from := settled

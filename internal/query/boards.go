@@ -82,8 +82,8 @@ func (r *boardReader) readBest(ctx context.Context, name string, kind boards.Per
 	return places, now, err
 }
 
-// checkPeriod returns an error if a period can't have entries: a 404 if the board has neither settings nor scores, or an
-// invalid parameter if its settings lack the period.
+// checkPeriod returns an error if a period can't have entries: a 404 if the board has neither settings nor scores, or
+// an invalid parameter if its settings list only other periods.
 func (r *boardReader) checkPeriod(ctx context.Context, name string, kind boards.Period) error {
 	settings, err := r.readSettings(ctx, name)
 	if err != nil {

@@ -42,7 +42,7 @@ func (n noteCache) entryWithNotes(ctx context.Context, shards ShardCounts, seen 
 	return entry, nil
 }
 
-// changesIn returns the changes that took effect in [from, to).
+// changesIn returns the changes that took effect in [from, to), of the maxChanged keys that changed last.
 func (h *Heat) changesIn(ctx context.Context, from, to, now time.Time) (changes, error) {
 	if h.options.Shards == nil {
 		return nil, nil

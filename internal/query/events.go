@@ -60,7 +60,7 @@ func (e *eventReader) listEvents(ctx context.Context, in *eventsInput, now time.
 	if err != nil {
 		return nil, err
 	}
-	// A page after next might lack a stored event, unless Query has set Next. So Query gets the limit of this page.
+	// Query ensures that no event is missing before the Next of its page. So it gets the cut page's length as limit.
 	if next != "" && page.Next == "" {
 		wanted.Limit = len(list)
 		if page, err = e.events.Query(ctx, wanted, now); err != nil {

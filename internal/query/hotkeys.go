@@ -68,7 +68,7 @@ func (h *Heat) listHotKeys(ctx context.Context, in *hotKeysInput, now time.Time)
 	return out, nil
 }
 
-// HotKeys returns up to limit keys with the highest write rates in the time since before now, as GET /v1/hot-keys does.
+// HotKeys returns up to limit keys with the highest write rates from now minus since to now, as GET /v1/hot-keys does.
 // unread is the number of heat items that can't be read.
 func (h *Heat) HotKeys(ctx context.Context, since time.Duration, limit int, now time.Time) (keys []HotKey, unread int, err error) {
 	found, err := h.hottest(ctx, now.Add(-since), now, limit)

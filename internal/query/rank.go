@@ -83,7 +83,7 @@ type boardState struct {
 
 // rankWithNeighbors ranks a player, and returns up to around neighbours on each side. The rank is exact if the stored
 // top has the player at this place. Neighbours come from the top if it has them all, else from the index. Those from
-// the index may be newer than the last fold, so the player's rank is greater than their number.
+// the index may be newer than the last fold, so the rank is raised, if needed, to one more than their number above.
 func (r *boardReader) rankWithNeighbors(ctx context.Context, board boardState, place boards.Place, around int) (found standing, above, below []boards.Place, err error) {
 	inTop := board.top != nil && hasPlace(board.top, place)
 	if inTop {
@@ -205,7 +205,7 @@ func (r *boardReader) rankInHistogram(ctx context.Context, board boardState, pla
 	return counted, err
 }
 
-// scoresMayFall reports whether a player's score may get worse. It can, except on a board that keeps the best or the lowest score.
+// scoresMayFall reports whether scores may get worse: not in mode best (the default) or lowest; without settings, yes.
 func (r *boardReader) scoresMayFall(ctx context.Context, name string) (bool, error) {
 	settings, err := r.readSettings(ctx, name)
 	if err != nil || settings == nil {

@@ -172,7 +172,7 @@ func (r *rollupReader) readPartition(ctx context.Context, pk string, buckets *bu
 	return nil
 }
 
-// addFragment adds one stream shard's fragment of a rollup, if it is in the range.
+// addFragment adds one stream shard's fragment of a rollup if it is in the range and has not expired.
 func (b *bucketRange) addFragment(item dynamo.Item) error {
 	sk := dynamo.Text(item, schema.SK)
 	bucket, start, _, err := schema.ParseRollupSortKey(sk)

@@ -41,7 +41,7 @@ func (s *scanner) markFlaw(at int, flaw string) int {
 	return s.skip(at, 0)
 }
 
-// wrongKind records a value that is not of the wanted kind as a flaw.
+// wrongKind records a value that is not of the wanted kind as a flaw; the end of the data is a syntax error.
 func (s *scanner) wrongKind(at int, want string) int {
 	if at >= len(s.data) {
 		return s.unexpected(at, want)
@@ -49,7 +49,7 @@ func (s *scanner) wrongKind(at int, want string) int {
 	return s.markFlaw(at, fmt.Sprintf("want %s, found %v", want, kindOf(s.data[at:])))
 }
 
-// Most attributes begin with `{"S":"`. A comparison of eight bytes, as one number, recognizes them.
+// Most attributes begin with `{"S":"`. Up to six bytes are compared as one number, the first byte lowest.
 const (
 	typeMask = 0xff_ff_00_ff_ff
 	typeWord = ':'<<32 | '"'<<24 | '"'<<8 | '{'
@@ -82,7 +82,7 @@ func (s *scanner) readAttribute(at, depth int) int {
 	return s.readRestOfAttribute(s.enterObject(at), 0, depth)
 }
 
-// readRestOfAttribute reads the remaining members of an attribute, of which some were read before.
+// readRestOfAttribute reads the members of an attribute after readBefore others. A number other than one is a flaw.
 func (s *scanner) readRestOfAttribute(o object, readBefore, depth int) int {
 	types := readBefore
 	for s.member(&o) {
@@ -155,7 +155,7 @@ func (s *scanner) readNumber(at int) int {
 	end, _ := s.scanText(at + 1)
 	s.addHole('N', at, end+1)
 	size, ok := numberSize(s.between(at+1, end))
-	if !ok && s.err == nil {
+	if !ok && s.err == nil { // it may have escapes
 		if size, ok = numberSize(unquote(s.data[at : end+1])); !ok {
 			return s.markFlaw(at, fmt.Sprintf("%.50s is not a number", s.data[at:end+1]))
 		}

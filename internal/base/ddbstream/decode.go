@@ -103,6 +103,7 @@ func (d *Decoder) readField(at int, name string, parse func(raw []byte) error) i
 // https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-params.html
 const maxRecords = 10_000
 
+// readRecords reads the array of records. Null stands for an empty array.
 func (d *Decoder) readRecords(at int) int {
 	d.hasRecords = true
 	if d.peek(at) == 'n' {

@@ -3,9 +3,9 @@ package ddbstream
 // Image is an item, or its keys, in DynamoDB JSON. The zero Image is absent. A method that takes an
 // attribute's name scans the image up to that attribute.
 type Image struct {
-	raw   []byte // a JSON object; the syntax was checked
-	size  int    // in bytes, or flawed
-	names nameSet
+	raw   []byte  // a JSON object; the syntax was checked
+	size  int     // in bytes, or flawed
+	names nameSet // of its attributes
 }
 
 // flawed is the size of an image with a value that is not in DynamoDB's form.

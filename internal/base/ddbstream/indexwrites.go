@@ -107,7 +107,7 @@ func IndexKey[I IndexImage[I]](x *Index, item I) (key []byte, ok bool) {
 // KeySeparator is between the attributes of a key.
 const KeySeparator = '|'
 
-// joinKey returns the text of a key of these attributes; ok is false if the item lacks one of them.
+// joinKey returns the text of a key of these attributes, "" for none; ok is false if the item lacks one of them.
 func joinKey[I IndexImage[I]](w *IndexWrites, attributes []string, item I) (key []byte, ok bool) {
 	start := len(w.buffer)
 	for i, attribute := range attributes {

@@ -190,7 +190,7 @@ func (s *scanner) expectEnd(at int) error {
 // kind identifies a value's JSON type by its first byte.
 type kind byte
 
-// kindOf returns the kind of a value.
+// kindOf returns the kind of a value; '0' for any number.
 func kindOf(raw []byte) kind {
 	if c := raw[0]; c != '-' && !isDigit(c) {
 		return kind(c)

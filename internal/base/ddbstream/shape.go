@@ -16,7 +16,7 @@ type shape struct {
 // hole is the position of a value in a shape's text.
 type hole struct {
 	start, end int
-	kind       byte // a letter of typeOf, or a constant below
+	kind       byte // in an image S, N or B; outside of images a constant below
 	image      byte // the image around it, or noImage
 	first      bool // the first hole of its image
 }

@@ -100,7 +100,7 @@ func (s *Sketch) insert(key string, weight uint64, second int64) {
 	s.push(e)
 }
 
-// addSecond adds weight to the newest second or to the peak.
+// addSecond adds weight to the newest second or to the peak. It ignores weight of any other earlier second.
 func (e *SketchEntry) addSecond(weight uint64, second int64) {
 	switch {
 	case second > e.Second:

@@ -16,11 +16,11 @@ const (
 	minAttempts   = 3
 	maxCalls      = 10 // calls that are kept for a key
 	callAge       = 5 * time.Second
-	minCalls      = 3  // fewer may be throttled because of another key in the partition
-	minThrottled  = 2  // throttled calls, each on a different write shard of those added last: see enoughCalls
-	manyAdded     = 32 // if the newest change added more write shards, one more call must be throttled
-	minCallsTight = 10 // instead of minCalls, for a key with one write shard if the partitions are the limit
-	tightTime     = 10 * time.Second
+	minCalls      = 3                // fewer may be throttled because of another key in the partition
+	minThrottled  = 2                // throttled calls, each on a different write shard of those added last: see enoughCalls
+	manyAdded     = 32               // if the newest change added more write shards, one more call must be throttled
+	minCallsTight = 10               // instead of minCalls, for a key with one write shard if the partitions are the limit
+	tightTime     = 10 * time.Second // how long a key at the bound shows that the partitions are the limit
 
 	recentTime = 10 * time.Second // more write shards don't help events of other times, such as a backfill's
 	moveTime   = time.Minute      // how long an index's rows take to move to new write shards
@@ -38,7 +38,7 @@ type evidence struct {
 	version  int64       // version of the entry by which the attempts were sent
 	since    time.Time   // when the first attempt with that version was observed
 	attempts []attempt   // the newest conclusive attempts with that version
-	calls    []writeCall // the newest calls, by number
+	calls    []writeCall // the newest calls, with any version, ordered by number
 
 	asked        time.Time     // when the entry was last read to raise the count
 	askPause     time.Duration // least time between two such reads
@@ -57,12 +57,12 @@ type attempt struct {
 type writeCall struct {
 	number    uint64
 	at        time.Time // when its first attempt was observed
-	items     uint64    // see [shard.Attempt]
+	items     uint64    // a hash of its items; 0 if write shards are random
 	throttled bool      // an attempt was throttled on a write shard that is evidence
 	shard     int       // with throttled: the last such write shard
 }
 
-// startVersion sets the version, and drops the attempts and throttles of the version before.
+// startVersion sets the version, drops the attempts and throttles of the old one, and resets the pauses. Calls stay.
 func (e *evidence) startVersion(version int64, now time.Time) {
 	e.version, e.since = version, now
 	for i := range e.calls {
@@ -71,9 +71,9 @@ func (e *evidence) startVersion(version int64, now time.Time) {
 	e.attempts, e.askPause, e.refreshPause = e.attempts[:0], minPause, minPause
 }
 
-// observe keeps an attempt and its call. It reports whether the attempt is evidence about the count in force. A conflict is
-// evidence only if write shards are random. If they are calculated, the writes conflict over one item, which a larger count
-// does not relieve.
+// observe keeps an attempt that is evidence about the count in force, and reports whether it is. It keeps the calls of
+// other attempts, too, except those of events of another time. A conflict is evidence only if write shards are random.
+// If they are calculated, the writes conflict over one item, which a larger count does not relieve.
 func (e *evidence) observe(a shard.Attempt, p schema.Placement, now time.Time) bool {
 	e.saturation.observe(a, now)
 	if p == schema.TimedPlacement && !recent(a.At, now) {
@@ -202,8 +202,8 @@ func (e *evidence) startAsk(now time.Time) bool {
 	return true
 }
 
-// startRefresh reports whether it is time to read the entry for the changes of other processes. If so, it sets the time of
-// the read. One throttle is not enough: a partition may be at its limit for a moment.
+// startRefresh reports whether it is time to read the entry for changes of other processes, after two recent throttles
+// or more: one may mean a moment at the limit. If so, it sets the time of the read, and doubles the pause.
 func (e *evidence) startRefresh(now time.Time) bool {
 	passed := now.Sub(e.refreshed).Abs()
 	if passed > 2*maxPause { // another storm

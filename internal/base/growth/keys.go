@@ -29,7 +29,7 @@ type Keys struct {
 	max     int
 	young   map[string]*evidence // keys with an attempt since young was last full
 	old     map[string]*evidence // the previous young; dropped when young is full again
-	bounded time.Time            // when a key was last at the bound
+	bounded time.Time            // when a key at the bound last needed more write shards
 }
 
 // NewKeys returns a Keys that keeps the attempts of at most that many keys. It drops the least recently
@@ -98,8 +98,8 @@ func (k *Keys) Asked(key string, version int64, now time.Time) {
 	k.evidenceOf(key).noteVersion(version, now.Round(0))
 }
 
-// tight reports whether any key of this process was recently at the bound. Then the table's partitions are the limit, and
-// not the shard counts.
+// tight reports whether a key at the bound recently needed more write shards. Then the table's partitions are the
+// limit, and not the shard counts.
 func (k *Keys) tight(now time.Time) bool { return now.Sub(k.bounded) < tightTime }
 
 // evidenceOf returns a key's evidence, which it creates if needed. It may drop the evidence of other keys. The caller

@@ -13,7 +13,7 @@ type Hot struct {
 	Shards  int     // the key's newest count
 	Past    bool    // the hot write shard is in a time bucket that is over
 	Hottest float64 // lower bound of the hottest write shard's rate
-	Others  float64 // upper bound of the other write shards' rate; infinite if unknown
+	Others  float64 // upper bound of the sum of the other write shards' rates; infinite if unknown
 	Total   float64 // lower bound of the key's rate
 }
 

@@ -22,13 +22,13 @@ type Sharding struct {
 	Shards     int          // newest shard count
 	Before     int          // the count before it
 	Changed    time.Time    // when it took effect; zero if it never changed
-	Grown      shard.Change // see [NewestGrowth]
+	Grown      shard.Change // the newest change that raised the count; zero if none did
 	Partitions int          // of the table
 
 	Commands display.Commands // for the command lines in advice
 }
 
-// ShardingOf returns the Sharding of a base key with this history.
+// ShardingOf returns the Sharding of a base key with this history, without Commands.
 func ShardingOf(kind schema.Kind, history shard.History, partitions int) Sharding {
 	s := Sharding{Kind: kind, Shards: history.Newest(), Before: 1, Grown: NewestGrowth(history), Partitions: partitions}
 	if last := len(history) - 1; last >= 0 {
@@ -128,6 +128,7 @@ func (r *KeyHeat) describeCooled(grown shard.Change) string {
 	return fmt.Sprintf("Cooled: hot until %s, %s", clock(r.HotUntil), now)
 }
 
+// percent returns a rate as a percentage of the limit, rounded down.
 func (r *KeyHeat) percent(rate float64) float64 { return math.Floor(100 * rate / r.Limit) }
 
 // clock formats a time of day.
@@ -185,7 +186,7 @@ func adviseEvenOut(kind schema.Kind) string {
 	return "its writers choose write shards at random, so one has an old shard count, and learns the new one within seconds"
 }
 
-// adviseSplit returns the advice for a hot key that hotshard does not shard.
+// adviseSplit returns the advice for a hot key that hotshard does not shard, with as many keys as an entity would need.
 func (r *KeyHeat) adviseSplit(commands display.Commands) string {
 	ofIndex := ""
 	if r.Index != "" {
@@ -203,8 +204,8 @@ func (r *KeyHeat) adviseSplit(commands display.Commands) string {
 	return text
 }
 
-// baseLoad returns the load of the row's base key, which has this number of write shards. If items don't list all of them,
-// baseLoad assumes the row's load for each.
+// baseLoad returns the load of the row's base key, which has this number of write shards. If items don't list all of
+// them, its Total assumes the row's load for each. Without Siblings, Others is infinite.
 func (r *KeyHeat) baseLoad(kind schema.Kind, shards int) growth.Hot {
 	hot := growth.Hot{
 		Type: kind, Limit: r.Limit, Shards: shards, Past: r.isPastDay(),

@@ -44,14 +44,14 @@ func (it *Item) Stored(expires time.Time) map[string]types.AttributeValue {
 	return record.Item(stored{Key: record.Key{PK: pk, SK: sk}, Version: version, Windows: windows, Expires: expires.Unix()})
 }
 
-// MakeLate moves the attributes of a stored item from [Prompt] to [Late]: it replaces their partition key. it is the first
-// window in the stored item.
+// MakeLate moves the attributes of a stored item from [Prompt] to [Late]: it replaces their partition key. The receiver
+// is the first window in the stored item.
 func (it *Item) MakeLate(attributes map[string]types.AttributeValue) {
 	attributes[schema.PK] = &types.AttributeValueMemberS{Value: Late.partition(it)}
 }
 
-// KeysOfWindow returns the partition keys, and the bounds of the sort keys, of all stored items of the item's window and
-// stream shard. They were stored in time or late.
+// KeysOfWindow returns the bounds of the sort keys of all stored items of the item's window and stream shard, and their
+// two partition keys: first that of [Prompt], then that of [Late].
 func (it *Item) KeysOfWindow() (partitions [2]string, low, high string) {
 	for i, s := range []Series{Prompt, Late} {
 		partitions[i] = s.partition(it)
@@ -61,7 +61,7 @@ func (it *Item) KeysOfWindow() (partitions [2]string, low, high string) {
 }
 
 // CountsRecords compares a stored item with windows of the same first window and stream shard. It reports whether the
-// stored item counts the first record of windows, and whether it counts all their records.
+// item counts the first record of windows, and whether it counts all records; both are false if it can't be opened.
 func CountsRecords(attributes map[string]types.AttributeValue, windows []Item) (countsFirst, countsAll bool) {
 	decoders, _, _ := Open(attributes)
 	if len(decoders) == 0 { // unreadable
@@ -148,7 +148,7 @@ func (d *Decoder) fault() error {
 // More reports whether there is another window.
 func (d *Decoder) More() bool { return len(d.From.Left) > 0 }
 
-// Next returns the next window. After an error there is none.
+// Next returns the next window. After an error, More returns false.
 func (d *Decoder) Next() (Item, error) {
 	it := d.common
 	d.codeWindow(&it)

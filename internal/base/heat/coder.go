@@ -104,16 +104,16 @@ func (c *coder) codeIndexUnits(it *Item) {
 	}
 }
 
-// A key begins with a number, its head: nameNumber times the number of its name, or times 0 before a new name, plus a bit
+// A key begins with its head: nameNumber times the number of its name (0 for a new name, which follows), plus a bit
 // for each optional field that follows.
 const (
 	hasError  = 1 << iota // Err is not 0
 	hasWrites             // Writes is not Units
-	hasTop                // in a folded item: the heaviest base window is not the whole time
+	hasTop                // in a folded item: the counts or the start of the heaviest base window are not the item's
 	nameNumber
 )
 
-// codeKey encodes or decodes a key of a window.
+// codeKey encodes or decodes a key of a window. Decoding overwrites the head that c.head returns.
 func (c *coder) codeKey(it *Item, k *Key) {
 	head := c.head(it, k)
 	c.Uint(&head)
@@ -168,7 +168,7 @@ func (c *coder) codeName(k *Key, number uint64) {
 	}
 }
 
-// codePeak encodes or decodes a key's heaviest second. In held windows the second is not stored: Peak is the mean rate.
+// codePeak encodes or decodes a key's heaviest second. Held windows lack it: Peak is the mean rate, at their start.
 func (c *coder) codePeak(it *Item, k *Key) {
 	if c.held {
 		k.Peak, k.PeakAt = uint64(float64(k.Units)/it.Window.Seconds()), it.Start.Truncate(time.Second)
@@ -178,7 +178,7 @@ func (c *coder) codePeak(it *Item, k *Key) {
 	c.codeTime(&k.PeakAt, it.Start.Truncate(time.Second), time.Second)
 }
 
-// codeTop encodes or decodes a folded key's heaviest base window.
+// codeTop encodes or decodes a folded key's heaviest base window. differs is the bit hasTop of the key's head.
 func (c *coder) codeTop(it *Item, k *Key, differs bool) {
 	switch {
 	case differs:

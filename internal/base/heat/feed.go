@@ -32,7 +32,7 @@ type storedWindow struct {
 	err   error
 	later *Decoder // of the stored item's later windows
 
-	missing time.Duration // with err: length of the folded item
+	missing time.Duration // with err: length of the folded item; 0 for an item of a stream shard
 }
 
 // fillBuffer reads pages until the first window is certainly the partition's next one.
@@ -53,14 +53,14 @@ func (f *feed) fillBuffer() error {
 	return nil
 }
 
-// insertMissing inserts an error for each missing folded item: from nextItem to the item that starts at end.
+// insertMissing inserts an error for each missing folded item that would start at nextItem or later and before end.
 func (f *feed) insertMissing(end time.Time) {
 	for ; f.itemLength > 0 && f.nextItem.Before(end); f.nextItem = f.nextItem.Add(f.itemLength) {
 		f.insertFault(f.nextItem, fmt.Errorf("the item of %s is missing, so its time %w", f.nextItem.Format(time.RFC3339), ErrIncomplete))
 	}
 }
 
-// addItem inserts the first window of each table in a stored item, or an error if the item can't be read.
+// addItem inserts the first window of each table in a stored item, its errors, and those of items missing before it.
 func (f *feed) addItem(attributes dynamo.Item) {
 	start, hasStart := Start(attributes)
 	tables, incomplete, err := Open(attributes)

@@ -30,7 +30,7 @@ func Fold(items []Item, start time.Time, length time.Duration) Item {
 		rest, indexRest := rests.Unlisted(false), rests.Unlisted(true)
 		folded.Rest += rest
 		folded.IndexRest += indexRest
-		if items[0].baseLength() == items[0].Window {
+		if items[0].baseLength() == items[0].Window { // else addTotals has set them, from folded items
 			folded.TopRest, folded.TopIndexRest = max(folded.TopRest, rest), max(folded.TopIndexRest, indexRest)
 		}
 	}
@@ -133,7 +133,7 @@ func compareWeights(a, b Key) int {
 	return cmp.Or(strings.Compare(a.Key, b.Key), strings.Compare(a.Index, b.Index))
 }
 
-// weight returns the key's certified units; in a folded item those of its heaviest base window.
+// weight returns the key's certified units; in a folded item (TopAt is set) those of its heaviest base window.
 func (k *Key) weight() uint64 {
 	if k.TopAt.IsZero() {
 		return k.Units
@@ -163,7 +163,7 @@ func foldGroups(items []Item) [][]Item {
 	return list
 }
 
-// coverage returns the share of the items' records that was read, or 0 if all were read.
+// coverage returns the share of the items' records that was read; 0 if all were. Without records it is the mean share.
 func coverage(items []Item) float64 {
 	var read, made, sum float64
 	all := true

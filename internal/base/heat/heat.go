@@ -47,8 +47,8 @@ type Item struct {
 	// are its counts. An item that is put again replaces the first one.
 	StreamShard, Part string
 
-	// Last is the last sequence number of the batch if the item has the records of a single batch; else "". When fewer
-	// of its records are redelivered, their items have Parts up to Last.
+	// Last is the last sequence number of the batch if the item has the records of a single batch; else "". If only
+	// some of them are redelivered, the Part of their item is at most Last.
 	Last string
 
 	Records uint64 // of listed and unlisted keys

@@ -19,13 +19,12 @@ const (
 	MaxHold = 5 * time.Minute
 
 	// HeldKeys is the number of keys that a held window keeps, of the table and of indexes each. Windows that are stored
-	// together keep only keys that fit into heldBytes, so that an item takes one write unit, and 160 stream shards are
-	// read for the price of four.
+	// together keep only keys that fit into heldBytes, so that an item takes one write unit.
 	HeldKeys  = 16
 	heldBytes = 540
 
 	// BusyKeys is the number of heaviest keys that a window stored alone keeps while quiet windows are held, of the
-	// table and of indexes each. With so many stream shards, minutes still have more keys than they keep.
+	// table and of indexes each. Many stream shards' windows together still have more keys than a minute keeps.
 	BusyKeys = 32
 )
 
@@ -37,7 +36,7 @@ func StoredHeld(items []Item, expires time.Time) map[string]types.AttributeValue
 	items = slices.Clone(items)
 	items[0].Part = "" // the sort key has it
 	windows := encode(items, true)
-	for maxKeys := 2*HeldKeys - 1; maxKeys > 0 && len(windows) > heldBytes; maxKeys-- {
+	for maxKeys := 2*HeldKeys - 1; maxKeys > 0 && len(windows) > heldBytes; maxKeys-- { // a window has up to 2*HeldKeys
 		windows = encode(keepHeaviest(items, maxKeys), true)
 	}
 	return record.Item(stored{

@@ -32,7 +32,7 @@ var seriesTraits = [...]struct {
 	each   time.Duration // length of the bucket
 	salts  int           // partition keys of a bucket; 0 for one without a salt
 	length time.Duration // time of an item; 0 for items of stream shards
-	keys   int           // number of the table's heaviest keys that a folded window keeps, and of indexes' keys
+	keys   int           // number of heaviest keys that a folded window keeps, of the table and of indexes each
 }{
 	Prompt:  {"K#", shard.Hour, time.Hour, Salts, 0, 0},
 	Late:    {"K#late#", shard.Hour, time.Hour, lateSalts, 0, 0},
@@ -132,8 +132,8 @@ func (s Series) key(start time.Time, suffix string) record.Key {
 	return record.Key{PK: partitions[0], SK: SortBound(start) + "#" + suffix}
 }
 
-// FoldAll folds the items of a time from start to start+length. It returns an item for each table and length of windows. An
-// item whose windows are longer than the time keeps its own start and length.
+// FoldAll folds the items of the time from start to start+length into one for each table and length of windows. Items
+// whose windows are longer (all, if length is 0) keep their own start and length.
 func FoldAll(items []Item, start time.Time, length time.Duration) (folded []Item) {
 	for _, kind := range foldGroups(items) {
 		if base := kind[0].baseLength(); base > length { // at most one such window starts in the time
@@ -203,7 +203,7 @@ func (p *Progress) Complete(windows []Window, now time.Time) time.Time {
 	return MaxTime(p.To, upTo)
 }
 
-// HeldSince returns the earliest start of a stored item that can have a window at t. Such an item may have several windows.
+// HeldSince returns the earliest start of a stored item, perhaps of several windows, that can have a window at t.
 func (p *Progress) HeldSince(t time.Time) time.Time { return AlignDown(t, cmp.Or(p.Held, MaxHold)) }
 
 // ProgressPartition is the partition key of the progress item. Its sort key is [schema.SoleSK].

@@ -29,7 +29,7 @@ type MapOptions struct {
 	// zero, a time without a window is not covered.
 	Read time.Time
 
-	Changes map[string][]Change // by base key; see [KeyHeat.Grown]
+	Changes map[string][]Change // by base key; with ByBase, a throttled writer's change can make a row hot
 }
 
 // Map builds the matrix of keys and columns from items, in any order. If it holds too many keys, it drops the colder
@@ -70,11 +70,11 @@ type column struct {
 type line struct {
 	Verdicts
 	key       string
-	cells     []cell
+	cells     []cell // a column may have several
 	units     uint64
-	rate      float64
-	peak      uint64 // units in the heaviest second
-	afterDrop bool   // the line was made after others were dropped, so it may lack units
+	rate      float64 // certified, of the hottest window
+	peak      uint64  // units in the heaviest second
+	afterDrop bool    // the line was made after others were dropped, so it may lack units
 }
 
 // cell has the counts of a key in a column.
@@ -82,7 +82,7 @@ type cell struct {
 	column int32
 	top    float64 // certified rate of the key's heaviest window
 	units  uint64
-	excess int64 // the key's error minus the column's hidden units, in the windows that list the key
+	excess int64 // the key's error minus the bound of unlisted keys, summed over the windows that list the key
 }
 
 // NewMap returns an empty map with at least one column.
@@ -125,7 +125,7 @@ func (m *Map) Add(items []Item) {
 	}
 }
 
-// AddOpen adds items of incomplete windows. They only show which keys are certainly hot.
+// AddOpen adds items of incomplete windows. They only show which keys are certainly hot: their units are not added.
 func (m *Map) AddOpen(items []Item) {
 	m.tallier.reset(slices.DeleteFunc(slices.Clone(items), func(it Item) bool { return it.Table != m.options.Table }))
 	for t := range m.tallier.tallies() {
@@ -138,7 +138,7 @@ func (m *Map) AddOpen(items []Item) {
 	}
 }
 
-// lineOf returns a key's line, or nil if the filter excludes it.
+// lineOf returns a key's line, which it creates if needed, or nil if the filter excludes the key.
 func (m *Map) lineOf(key string) *line {
 	if i, ok := m.keys[key]; ok {
 		return &m.lines[i]

@@ -25,7 +25,7 @@ func (m *Map) covered() []float64 {
 	return list
 }
 
-// addTotals adds the units, the coverage and the hidden units of windows.
+// addTotals adds what windows show besides listed keys: unlisted units and their bounds, coverage, units of indexes.
 func (m *Map) addTotals(items []Item) {
 	windows := make(map[window][]Item)
 	for i := range items {

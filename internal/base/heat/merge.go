@@ -49,7 +49,7 @@ func Merge(items []Item) []KeyHeat {
 type Merger struct {
 	Max int // least number of hottest rows to keep; 0 keeps all. A dropped key that is added again is new
 
-	// AsOf is the end of the newest complete window. With the zero time all windows count as current.
+	// AsOf is the end of the newest complete window. If it is zero, all windows affect Now, and Current is 0.
 	AsOf time.Time
 
 	rows map[rowID]*KeyHeat
@@ -58,8 +58,8 @@ type Merger struct {
 	groups  map[groupID]*group // reused
 }
 
-// Refine sets the rates, errors and siblings of the rows whose hottest window is the window of these items. The items must
-// be all items of the window, not folded. Refine removes keys from the items.
+// Refine sets the rates, errors, statuses and details of the rows whose hottest window is that of the items. These must
+// be all items of the window, not folded. Refine removes keys from the items, and sorts the rows.
 func Refine(rows []KeyHeat, items []Item) {
 	var m Merger
 	m.Add(relevantItems(rows, items))
@@ -112,7 +112,7 @@ func (m *Merger) Add(items []Item) {
 	}
 }
 
-// rowOf returns the row of an entry's key, which it creates if needed.
+// rowOf returns the row of an entry's key. It creates the row if needed, with a rate below that of any window.
 func (m *Merger) rowOf(e entry) *KeyHeat {
 	id := rowID{e.item.Table, e.key.Index, e.key.Key}
 	if m.rows[id] == nil {

@@ -9,7 +9,7 @@ import (
 // span is a range of sorted groups: from is included, to is not.
 type span struct {
 	from, to int
-	units    uint64 // sum over its groups
+	units    uint64 // sum over its groups; 0 in the spans that hottest returns
 }
 
 // ranges returns the spans of sorted groups that are rows, at most maxRows. Each group that stands alone has a span; if
@@ -80,14 +80,14 @@ func spansBetween(groups []*rowGroup, spans []span) (list []span) {
 // each group and the group before it.
 func (s span) split(groups []*rowGroup, common []int) (left, right span) {
 	shortest := slices.Min(common[s.from+1 : s.to])
-	found, lightestHalf, unitsBefore := false, uint64(0), uint64(0)
+	found, leastHeavier, unitsBefore := false, uint64(0), uint64(0)
 	for i := s.from + 1; i < s.to; i++ {
 		unitsBefore += groups[i-1].units
 		if common[i] != shortest {
 			continue
 		}
-		if heavierHalf := max(unitsBefore, s.units-unitsBefore); !found || heavierHalf < lightestHalf {
-			found, lightestHalf = true, heavierHalf
+		if heavierHalf := max(unitsBefore, s.units-unitsBefore); !found || heavierHalf < leastHeavier {
+			found, leastHeavier = true, heavierHalf
 			left = span{s.from, i, unitsBefore}
 			right = span{i, s.to, s.units - unitsBefore}
 		}

@@ -14,9 +14,9 @@ type rowGroup struct {
 	key   string
 	lines []*line
 	units uint64
-	rate  float64
-	peak  uint64
-	alone bool // the group has its own row, because it was hot or is to be unfolded
+	rate  float64 // of the hottest line
+	peak  uint64  // of the line with the heaviest second
+	alone bool    // the group has its own row, because it was hot or is to be unfolded
 }
 
 // groups returns the groups of all lines, in order of their keys.
@@ -59,8 +59,8 @@ func (m *Map) rowKey(key string) string {
 	return key
 }
 
-// writeShards returns a row for each partition key of a group, by time bucket and period and then
-// by the write shard's number.
+// writeShards returns a row for each partition key of a group, by time bucket and period and then by the write shard's
+// number. rest is the matrix's Rest.
 func (m *Map) writeShards(g *rowGroup, rest []uint64) (rows []Row) {
 	lines := slices.Clone(g.lines)
 	slices.SortFunc(lines, func(a, b *line) int { return CompareShards(a.key, b.key) })

@@ -21,7 +21,7 @@ type CountedTable struct {
 	Indexes []ddbstream.Index
 
 	// Replicas are the other Regions of a global table. Their writes are in this stream too, and a stream shard then
-	// takes one reader.
+	// allows only one reader.
 	Replicas []string
 
 	// Own is set for one of hotshard's tables. Then keys are parsed, and shard counts follow the load. For any other table

@@ -10,7 +10,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
 
-// The keys of the window's state: its version, and in base64 the fields that [WindowCounter.codeFields] lists.
+// The window's state has stateVersion under versionField, and under windowField, in base64, what codeFields encodes.
 const (
 	stateVersion = "2"
 	versionField = "v"

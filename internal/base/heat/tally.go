@@ -20,7 +20,7 @@ func (e entry) sameKey(other entry) bool {
 
 func (e entry) ofIndex() bool { return e.key.Index != "" }
 
-// window identifies a window of the table or of its indexes: the units of unlisted keys have separate bounds.
+// window identifies a window of the table, or of all its indexes. An item's window is that of the table.
 type window struct {
 	table        string
 	start        int64 // milliseconds
@@ -89,7 +89,7 @@ func (a *tallier) tallies() iter.Seq[tally] {
 	}
 }
 
-// tallyOf adds up the entries of one key in one window, which are in order of their peaks. rest is for [tally.rest].
+// tallyOf adds up the entries of one key in one window, in order of their peak seconds. rest is for [tally.rest].
 func tallyOf(entries []entry, rest uint64) tally {
 	t := tally{entries: entries, rest: rest, peakAt: entries[0].key.PeakAt}
 	var second uint64 // units in the second of the entry's peak

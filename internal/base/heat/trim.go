@@ -2,7 +2,7 @@ package heat
 
 import "slices"
 
-// Bounds of a window's item. Keys of indexes have their own bounds: each of a board's periods has as many as the table.
+// Bounds of a window's item. Keys of indexes have their own bounds: a board has such keys in each of its periods.
 const (
 	MaxKeys       = 200
 	MaxIndexKeys  = 400
@@ -17,7 +17,7 @@ type keyLimits struct {
 	bytes int     // of the packed keys that are kept
 }
 
-// trimmed returns the item with only the heaviest keys of the table and of its indexes.
+// trimmed returns the item with only the heaviest keys of the table and of its indexes. Its rests bound the others.
 func (it Item) trimmed(table, indexes keyLimits) Item {
 	tableKeys, dropped := it.splitKeys(false, table)
 	indexKeys, droppedOfIndexes := it.splitKeys(true, indexes)

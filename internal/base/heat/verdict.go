@@ -76,7 +76,7 @@ func (t *tally) verdicts(asOf time.Time) (v Verdicts) {
 	return v
 }
 
-// Join merges the verdicts, peaks and times of another row of the same base key. It keeps the rates.
+// Join merges the verdicts, peaks and times of another row of the same base key. It keeps the hottest window of r.
 func (r *KeyHeat) Join(o *KeyHeat) {
 	r.Verdicts.join(o.Verdicts)
 	r.Status = max(r.Status, o.Status)

@@ -72,7 +72,7 @@ func (w *WindowCounter) Add(write *Write) {
 	w.addIndexes(write.Indexes, second)
 }
 
-// addIndexes counts write units by index and key.
+// addIndexes counts write units by index and key. Local indexes, which have no name, count as writes to the table.
 func (w *WindowCounter) addIndexes(writes []ddbstream.IndexWrite, second int64) {
 	for _, x := range writes {
 		if x.Index != "" {
@@ -92,8 +92,8 @@ func (w *WindowCounter) Miss(sequence string) {
 	}
 }
 
-// Item returns the window's counts, to be stored. A partition takes limit WCU/s, and a key is hot at hotRate WCU/s. For part
-// see [Item].
+// Item returns the window's counts, to be stored. A partition takes limit WCU/s, and a key is hot at hotRate WCU/s.
+// streamShard and part identify the item among those of its window.
 func (w *WindowCounter) Item(streamShard, part string, limit, hotRate float64) Item {
 	it := Item{
 		Start: w.Start, Window: w.Length, StreamShard: streamShard, Part: part,

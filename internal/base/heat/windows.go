@@ -94,7 +94,7 @@ func cover(from, to time.Time, step time.Duration, p Progress) (spans []windowSp
 	minutesTo := MaxTime(minutesFrom, clamp(p.To))
 	blocksFrom := minutesFrom.Add(block - 1).Truncate(block)
 	blocksTo := MinTime(p.Blocks, minutesTo).Truncate(block)
-	if step < block || !blocksFrom.Before(blocksTo) { // no block
+	if step < block || !blocksFrom.Before(blocksTo) { // no block: read minutes up to minutesTo
 		blocksFrom, blocksTo = minutesTo, minutesTo
 	}
 	all := []windowSpan{
