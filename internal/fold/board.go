@@ -93,8 +93,8 @@ func (s changesByBoard) changesOf(name, period string) *boardChanges {
 	return s[key]
 }
 
-// addRecord adds a record of an entry, or of a board's settings with a larger size. It returns an error
-// for a record that can't be folded.
+// addRecord adds a record of an entry to its period, and that of a larger size in a board's settings to the periods of
+// that time. It ignores other records, and returns an error for an entry's record that can't be folded.
 func (s changesByBoard) addRecord(r *ddbstream.Record) error {
 	if name, ok := raisedBoard(r); ok {
 		for _, period := range boards.Periods() {

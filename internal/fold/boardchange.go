@@ -23,7 +23,8 @@ type entryChange struct {
 	padded                  string // the sequence number with leading zeros: text order is number order
 }
 
-// entryChangeOf returns the change of a record of a player's entry, or an error if the record can't be read.
+// entryChangeOf returns the change that a record makes to a player's entry, or an error if the record can't be read.
+// The state after a delete has only the player and the deleted entry's rev.
 func entryChangeOf(r *ddbstream.Record, player string) (t entryChange, err error) {
 	t.sequence = string(r.Sequence)
 	if t.padded, err = parts.Sequence(t.sequence); err != nil {

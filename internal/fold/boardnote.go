@@ -37,7 +37,7 @@ func NoteBoard(ctx context.Context, client client.Updater, table, name, period s
 	return nil
 }
 
-// dueNote is a stored note: the boards task must recheck a top, or move rows of the index.
+// dueNote is a stored note, due or not: the boards task must recheck a top, or move rows of the index.
 type dueNote struct {
 	boardChanges
 	key         dynamo.Item

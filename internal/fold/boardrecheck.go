@@ -42,8 +42,7 @@ func newRecheckTask(tops *topFolder) *recheckTask {
 	return &recheckTask{tops, maxRechecks}
 }
 
-// maxRechecks bounds the tops that one run rechecks.
-const maxRechecks = 500
+const maxRechecks = 500 // tops in one run
 
 // errAllFailed is the error of a run in which all notes failed.
 var errAllFailed = errors.New("all rechecks failed")
@@ -76,8 +75,8 @@ func (f *recheckTask) run(ctx context.Context) (recheckAnswer, error) {
 	return r.answer, nil
 }
 
-// due returns the notes to handle in this run, oldest first: those of tops and those of rows. It counts the others as
-// Later.
+// due returns the notes whose since is at least the recheck age ago, oldest first: at most maxRechecks of tops, and all
+// of rows. It counts all other notes as Later.
 func (r *recheckRun) due(notes []dueNote) (tops, rows []dueNote) {
 	slices.SortStableFunc(notes, func(m, n dueNote) int { return cmp.Compare(m.since, n.since) })
 	for _, n := range notes {
@@ -112,7 +111,8 @@ func (r *recheckRun) recordOutcome(ctx context.Context, n *dueNote, err error) {
 	}
 }
 
-// deleteOrPostpone deletes a handled note whose last cause is older than the recheck age, and postpones any other note.
+// deleteOrPostpone deletes a handled note whose last cause is older than the recheck age. It postpones any other note,
+// also one that got a cause since it was read.
 func (r *recheckRun) deleteOrPostpone(ctx context.Context, n *dueNote) error {
 	if len(n.damaged) > 0 {
 		r.log.Error("entries can't be read: they are not in the top", "board", n.Board, "period", n.Label, "entries", len(n.damaged))
@@ -140,7 +140,7 @@ func (r *recheckRun) postpone(ctx context.Context, n *dueNote) error {
 		ExpressionAttributeValues: map[string]types.AttributeValue{":began": dynamo.Number(r.began)},
 	})
 	if _, changed := dynamo.ConditionFailed(err); changed {
-		return nil // another run has changed the note
+		return nil // another run has deleted the note
 	}
 	return err
 }

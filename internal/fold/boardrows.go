@@ -42,8 +42,9 @@ func (f *topFolder) noteOutdated(ctx context.Context, s *boardChanges, outdated 
 	return NoteRows(ctx, f.client, f.table, s.Period, streamShard, outdated[0].padded, players, f.now())
 }
 
-// NoteRows stores in the rollups table that the boards task must move the outdated rows of players in the index. It adds
-// the players to the note with this stream shard and sequence number. The client needs UpdateItem only.
+// NoteRows stores in the rollups table that the boards task must move the outdated rows of players in the index. It
+// adds the first 100 players to the note with this stream shard and sequence number, and the rest to notes that sort
+// after it. It sorts players. The client needs UpdateItem only.
 func NoteRows(ctx context.Context, client client.Updater, table string, p parts.Period, streamShard, sequence string, players []string, now time.Time) error {
 	slices.Sort(players)
 	for chunk := range slices.Chunk(slices.Compact(players), maxRowPlayers) {

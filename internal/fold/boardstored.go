@@ -25,8 +25,8 @@ type storedTop struct {
 	damaged  dynamo.Item // the item, if it can't be read
 }
 
-// parseTop returns the top in an item, or an error if the item is damaged. Without an item it returns the whole top of a
-// new period.
+// parseTop returns the top in an item, or an error if the item is damaged. Without an item it returns the top of a new
+// period, which has no entries and is whole.
 func parseTop(item dynamo.Item) (s storedTop, err error) {
 	if len(item) == 0 {
 		return storedTop{Top: parts.NewTop()}, nil
@@ -76,12 +76,12 @@ func (s storedTop) nextTop(top *parts.Top, l lifetime, now time.Time) storedTop 
 }
 
 // storeTop replaces a top by the result of change, and sets *top to the stored top. If both tops are equal, it stores
-// nothing. It fails after more than mostLost failed conditions. If the new top covers more places, storeTop notes a recheck
-// twice: before the write, because the process may die after it, and after the write, because another recheck may have
-// deleted the first note.
+// nothing. After more than mostLost failed conditions it returns ErrOutrun. If the new top is the first or covers more
+// places, storeTop notes a recheck twice: before the write, because the process may die after it, and after the write,
+// because another recheck may have deleted the first note.
 func (f *topFolder) storeTop(ctx context.Context, s *boardChanges, top *storedTop, change func(storedTop) (*parts.Top, error), mostLost int) (stored bool, err error) {
 	var next storedTop
-	wider, lost := false, 0 // next covers more places than *top; number of failed conditions
+	wider, lost := false, 0 // next is the first top or covers more places than *top; number of failed conditions
 	err = dynamo.UpdateGuarded(ctx, f.client, mostLost+1, func() (*dynamodb.UpdateItemInput, error) {
 		changed, err := change(*top)
 		stored = err == nil && !changed.Same(top.Top)
@@ -127,9 +127,9 @@ func (f *topFolder) awaitOthers(ctx context.Context, s *boardChanges, top stored
 func (f *topFolder) updateTop(s *boardChanges, was, next storedTop) *dynamodb.UpdateItemInput {
 	attributes := []string{schema.Version, schema.TopVersion, schema.TopPlaces, schema.TopWhole, schema.AsOf}
 	update := "SET #v = :next_v, #version = :next_version, #places = :next_places, #whole = :next_whole, #as_of = :next_as_of"
-	condition, names, values := dynamo.UnchangedCondition(was.damaged, attributes...)
+	condition, names, values := dynamo.UnchangedCondition(was.damaged, attributes...) // the names are used in each case
 	switch {
-	case was.damaged != nil:
+	case was.damaged != nil: // so are the other two
 	case was.version == 0:
 		condition, values = aws.String("attribute_not_exists(#version)"), nil
 	default:

@@ -136,7 +136,7 @@ func (f *topFolder) fold(ctx context.Context, changes *boardChanges) error {
 type topStep func(ctx context.Context, s *boardChanges, top storedTop, size int) (*parts.Top, error)
 
 // storeAndRefold stores the result of step, and then folds until every entry in the top is sure. It returns
-// dynamo.ErrOutrun after more than mostLost failed conditions, or if an entry is still unsure.
+// dynamo.ErrOutrun after more than mostLost failed conditions, or if an entry is still unsure after maxTopRounds.
 func (f *topFolder) storeAndRefold(ctx context.Context, s *boardChanges, step topStep, mostLost int) error {
 	size, err := f.boardSize(ctx, s.Board)
 	if err != nil {
@@ -175,7 +175,7 @@ func (f *topFolder) boardSize(ctx context.Context, name string) (int, error) {
 func (f *topFolder) foldEntries(ctx context.Context, s *boardChanges, top storedTop, size int) (*parts.Top, error) {
 	next := top.Clone()
 	if known, ok := f.cache.Get(s.PK()); ok && known.version == top.version {
-		next.MarkSure()
+		next.MarkSure() // the cache has only tops whose entries were all found sure
 	}
 	unread := s.foldRecords(next)
 	if err := f.readPlayers(ctx, s, next, append(unread, next.UnsurePlayers()...)); err != nil {
@@ -224,7 +224,7 @@ func (f *topFolder) readPlayers(ctx context.Context, s *boardChanges, top *parts
 	return nil
 }
 
-// isTemporary reports whether another read of a board may succeed. It may not if the error is of a damaged item.
+// isTemporary reports whether another read of a board may succeed. It is false for errors such as a damaged item's.
 func isTemporary(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, shard.ErrThrottled) || errors.Is(err, shard.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded)
 }

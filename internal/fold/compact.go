@@ -73,9 +73,9 @@ type compactAnswer struct {
 	Done       bool `json:"done"`             // the round is complete: the next runs have nothing to do until a new one
 }
 
-// run continues a round, or starts one if the last round began a day ago or more. It logs a summary that can't be
-// compacted, and leaves it for the next round. If the scan fails, it returns an error, and the next run continues the
-// scan.
+// run continues the last round. If that is complete, run starts one, or does nothing if the last began less than a day
+// ago. It logs a summary that can't be compacted, and leaves it for the next round. If the scan fails, run returns an
+// error, and the next run continues the scan.
 func (c *compactor) run(ctx context.Context) (answer compactAnswer, err error) {
 	begun := time.Now() // the budget is real time
 	start, err := c.load(ctx)

@@ -98,7 +98,8 @@ type pageFragments struct {
 	merged  int // merged fragments
 }
 
-// fragmentsOf groups the fragments of a page by summary. Those of one summary are adjacent.
+// fragmentsOf groups the fragments of a page by summary. Those of one summary are adjacent. It counts no fragment that
+// is emptied, expired or, unless it is merged, recent.
 func (r *compaction) fragmentsOf(page []item) []*pageFragments {
 	var list []*pageFragments
 	for _, it := range page {

@@ -66,7 +66,7 @@ func (c counterChanges) addRecord(r *ddbstream.Record) error {
 	return nil
 }
 
-// addState adds a state of a write shard, unless a newer one was added. It returns the change of the write shard's partial.
+// addState adds a state of a write shard, unless one with at least its rev was added. It returns its partial's change.
 func (c counterChanges) addState(counter string, writeShard int, s State) *partialChange {
 	pk := schema.SummaryKey(counter, writeShard)
 	if c[pk] == nil {
@@ -90,8 +90,8 @@ func (c counterChanges) jobs(d *delivery) (jobs []job) {
 	return jobs
 }
 
-// counterTarget returns the partial that has the state of a counter's write shard. ok is false for
-// write shard 0, which is never folded.
+// counterTarget returns the partial that has the state of a counter's write shard. ok is false for write shard 0, which
+// is never folded, and for other items.
 func counterTarget(_ Rules, pk, sk string) (t schema.Target, ok bool) {
 	key, err := schema.ParseKey(pk)
 	traits := schema.TraitsOf(key.Base.Type)
@@ -160,7 +160,7 @@ type counterFolder struct {
 }
 
 func newCounterFolder(client client.Updater, table string, now func() time.Time) *counterFolder {
-	const summary, rev = 200, 90 // bytes
+	const summary, rev = 200, 90 // approximate bytes in memory: of a summary without revs, and of each rev
 	return &counterFolder{client, table, now, dynamo.NewWeightedCache(maxRevBytes, func(pk string, revs map[int]*big.Int) uint32 {
 		return uint32(summary + len(pk) + rev*len(revs))
 	})}

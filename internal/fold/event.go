@@ -34,9 +34,9 @@ func newChangesByBucket(rules Rules, streamShard string) *changesByBucket {
 	return &changesByBucket{rules: rules, streamShard: streamShard, list: map[parts.Bucket]*bucketChanges{}}
 }
 
-// addRecord adds a record of an event that is rolled up. It returns an error for a record that can't be folded, or only in
-// part: an event that became unreadable is subtracted. The rollup never gets such a record later, since its sequence number
-// then is higher.
+// addRecord adds a record of an event that is rolled up. It returns an error for a record that can't be folded, or only
+// in part: an event that became unreadable is subtracted. The rollup never gets the rest of such a record, since later
+// folds skip the record by its sequence number.
 func (b *changesByBucket) addRecord(r *ddbstream.Record) error {
 	pk, _ := r.Keys.String(schema.PK)
 	sk, _ := r.Keys.String(schema.SK)
@@ -80,8 +80,8 @@ func (b *changesByBucket) jobs(d *delivery) (jobs []job) {
 	return jobs
 }
 
-// eventTarget returns the hour or day that an event is rolled up in. ok is false for an event whose
-// key has another day than its time, because no reader of events finds it.
+// eventTarget returns the hour or day that an event is rolled up in. ok is false for other items, an entity without a
+// rule, and an event whose key has another day than its time, because no reader of events finds it.
 func eventTarget(r Rules, pk, sk string) (t schema.Target, ok bool) {
 	key, pkErr := schema.ParseKey(pk)
 	at, _, skErr := schema.ParseEventSortKey(sk)

@@ -28,8 +28,8 @@ func isPermanent(err error) bool {
 	return errors.Is(err, parts.ErrUnreadable) || dynamo.IsRejected(err)
 }
 
-// targetOf returns a record's target, or an unknown one if its keys can't be read. ok is false for a
-// record that is not folded, or whose summary expires with it.
+// targetOf returns a record's target, or an unknown one if its keys can't be read. ok is false for a record that is not
+// folded, and for a delete by TTL if the summary expires with its items.
 func (d *delivery) targetOf(r *ddbstream.Record) (target string, ok bool) {
 	pk, readable := r.Keys.String(schema.PK)
 	if !readable {

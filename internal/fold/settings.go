@@ -8,7 +8,7 @@ import (
 
 // Settings are the function's environment variables.
 type Settings struct {
-	// RollupsTable is the table of the summaries. The other two tables are read for boards.
+	// RollupsTable is the table of the summaries. The other two are for boards; the compaction also reads ItemsTable.
 	ItemsTable    string `env:"HOTSHARD_ITEMS_TABLE,notEmpty"`
 	RollupsTable  string `env:"HOTSHARD_ROLLUPS_TABLE,notEmpty"`
 	ShardMapTable string `env:"HOTSHARD_SHARD_MAP_TABLE,notEmpty"`
@@ -29,7 +29,7 @@ const BoardRecheck = 30 * time.Second
 // created again by a redelivered record.
 const minRetention = 24 * time.Hour
 
-// Validate returns an error that lists all invalid settings.
+// Validate returns an error that lists what is wrong with RollupsTable and RollupRetention.
 func (s Settings) Validate() error {
 	var faults []error
 	if s.RollupsTable == "" {

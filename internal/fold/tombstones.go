@@ -20,11 +20,11 @@ import (
 // shard up to its removal were written before that fold, and a stream keeps a record for a day. So
 // when gone is two days old, no record that a tombstone guards against can be redelivered.
 //
-// A write shard that exists may also have the value 0. So its item is read consistently. If the item is absent, the write
-// shard's removal was folded last, or is still in the stream and then makes a new tombstone. The write shard may be created
-// again after the read. If the record of this is folded before the tombstone is removed, the removal's condition fails,
-// because the rev has changed. If the record is folded later, it adds the new write shard. Containers may have cached the
-// rev of a deleted tombstone. They then skip only older revs.
+// A write shard that exists may also have the value 0. So its item is read consistently. If the item is absent, the
+// write shard's removal was folded last, or is still in the stream and then makes a new tombstone. The write shard may
+// be created again after the read. If the record of this is folded before the tombstone is deleted, the delete's
+// condition fails, because the rev has changed. If the record is folded later, it adds the new write shard. Containers
+// may have cached the rev of a deleted tombstone. They then skip only older revs.
 
 // tombstones is a partial of a counter's summary that may have tombstones.
 type tombstones struct {
@@ -34,7 +34,7 @@ type tombstones struct {
 	alive  int   // number of other write shards in the partial
 }
 
-// removable reports whether an item is a partial whose tombstones can be removed.
+// removable reports whether an item is a partial whose tombstones can be removed: its gone is older than restAge.
 func (r *compaction) removable(pk string, it item) bool {
 	k, _, _ := schema.CutKind(pk)
 	gone, ok := dynamo.Millis(it, schema.Gone)

@@ -38,7 +38,7 @@ func (b *rankings) check(ctx context.Context, target schema.Target) (Result, err
 type period struct {
 	*rankings
 	parts.Period
-	last *reading // the newest one; without entries before the first
+	last *reading // the newest reading; an empty one until the first
 }
 
 // reading is one reading of a period: of its stored summaries, then of its entries in the index.
@@ -48,10 +48,10 @@ type reading struct {
 	entries *ranking
 }
 
-// maxBoardRounds bounds the proofs of one board's period. Each takes as long as the index may lag.
+// maxBoardRounds bounds how often the check of a period is repeated. Each proof takes as long as the index may lag.
 const maxBoardRounds = 3
 
-// retryLimit returns Open for a period that is current, or ended less than foldLag ago.
+// retryLimit returns the state Open for a period that is current, or was an hour ago, and otherwise Busy.
 func (p *period) retryLimit() (rounds int, state State) {
 	now := p.o.Now()
 	for _, length := range boards.Periods() {
@@ -85,7 +85,7 @@ func (p *period) resultWithoutProof(read *reading) (r Result, done bool) {
 	return Result{}, len(read.stored.compare(read.entries)) == 0
 }
 
-// expiresSoon reports whether an expiry is past or closer than safety, so that items may be deleted. 0 means no expiry.
+// expiresSoon reports whether an expiry is past or within 10 minutes, so that items may be deleted. 0 means no expiry.
 func expiresSoon(expires int64, now time.Time) bool {
 	return expires != 0 && expires <= now.Add(safety).Unix()
 }
@@ -104,13 +104,13 @@ func (p *period) unchanged(first, second *reading) bool {
 
 // repair returns the differences of a period at rest, and repairs them if Options.Repair is set. It repairs a top or
 // outdated rows by a note to the aggregator.
-func (p *period) repair(ctx context.Context, second *reading, floors map[string]string) (result Result, err error) {
+func (p *period) repair(ctx context.Context, second *reading, watermarks map[string]string) (result Result, err error) {
 	result.Findings = second.stored.compare(second.entries)
 	if !p.o.Repair {
 		return result, nil
 	}
 	if second.stored.cellsDiffer(second.entries) {
-		_, err = p.cells.Replace(ctx, p.Key(), second.stored.fragments, second.entries.cells, second.entries.latestExpiry, floors)
+		_, err = p.cells.Replace(ctx, p.Key(), second.stored.fragments, second.entries.cells, second.entries.latestExpiry, watermarks)
 	}
 	if err == nil && len(second.entries.outdated) > 0 && !second.stored.rowsNoted {
 		err = fold.NoteRows(ctx, p.client, p.o.Names.Rollups, p.Period, "check", ulid.Make().String(), second.entries.outdated, p.o.Now())

@@ -23,7 +23,7 @@ type storedSummaries struct {
 	damage        error      // why a fragment can't be read
 	rowsNoted     bool       // rows of the index are noted to be moved
 	topItem       item       // the top's item; empty if there is none
-	top           *parts.Top // nil if there is none, or it can't be read
+	top           *parts.Top // nil if there is none, or it has expired or can't be read
 	unreadableTop error      // why the top can't be read
 	expires       int64      // earliest expiry of a fragment or the top, Unix seconds; 0 if none expires
 }
@@ -31,7 +31,7 @@ type storedSummaries struct {
 // readStored reads the notes of rows, and then the histogram and the top.
 func (p *period) readStored(ctx context.Context) (s *storedSummaries, err error) {
 	s = &storedSummaries{}
-	// Notes of rows are deleted after the rows are moved.
+	// The notes come first: if one is deleted meanwhile, its rows were moved before.
 	if s.rowsNoted, err = p.rowsNoted(ctx); err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func sooner(x, y int64) int64 {
 	return min(x, y)
 }
 
-// placesToRead returns how many of the first places must be read to compare the top.
+// placesToRead returns how many of the first places must be read to compare the top: one more than it has.
 func (s *storedSummaries) placesToRead() int {
 	if s.top == nil {
 		return 1

@@ -13,7 +13,7 @@ import (
 // events checks event rollups, bucket by bucket.
 type events struct{ *tools }
 
-// hasRule reports whether the rules would make an event rollup.
+// hasRule reports whether the rules would make this rollup of an entity's hour or day.
 func (e *tools) hasRule(t schema.Target) bool {
 	width, ok := e.o.Rules.Bucket(t.Base.Name)
 	return ok && width == t.Bucket
@@ -135,7 +135,7 @@ const (
 	foldLag   = time.Hour // how long after a bucket's end folds are expected
 )
 
-// retryLimit returns Open for a bucket that is current, or ended less than foldLag ago.
+// retryLimit returns the state Open for a bucket that is current, or ended less than an hour ago, and otherwise Busy.
 func (b *bucket) retryLimit() (rounds int, state State) {
 	if b.End().Add(foldLag).After(b.o.Now()) {
 		return maxRounds, Open
@@ -157,7 +157,7 @@ func (b *bucket) readAll(ctx context.Context) (read *comparison, err error) {
 }
 
 // resultWithoutProof returns the result of a comparison that needs no proof; done is false if the rollup differs from
-// the events.
+// the events, or a repair has to remove copies.
 func (b *bucket) resultWithoutProof(read *comparison) (r Result, done bool) {
 	switch {
 	case read.events.unreadable > 0:
@@ -181,7 +181,7 @@ func (b *bucket) unchanged(first, second *comparison) bool {
 }
 
 // repair returns how a rollup at rest differs from its events, and repairs it if the options allow a repair.
-func (b *bucket) repair(ctx context.Context, second *comparison, floors map[string]string) (Result, error) {
+func (b *bucket) repair(ctx context.Context, second *comparison, watermarks map[string]string) (Result, error) {
 	result := second.finding()
 	f := &result.Findings[0]
 	other, err := b.overlapping(ctx)
@@ -199,7 +199,7 @@ func (b *bucket) repair(ctx context.Context, second *comparison, floors map[stri
 	if !equal(second.rollup, second.events.sumWithCopies()) {
 		repaired := second.events.repairedRollup(second.rollup)
 		expires := b.Expiry(second.fragments, b.o.RollupRetention, b.o.Now())
-		_, err = b.rollups.Replace(ctx, b.Key(), second.fragments, repaired, expires, floors)
+		_, err = b.rollups.Replace(ctx, b.Key(), second.fragments, repaired, expires, watermarks)
 	}
 	if err == nil {
 		f.Repaired, err = b.removeCopies(ctx, second.events)

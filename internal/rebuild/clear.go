@@ -13,9 +13,9 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
 
-// clearIfEmpty deletes the summaries of a checked period without entries, and adds a finding for this to the result. If
-// there are entries, it only checks that each player in the top has an entry: the period may change too often for a full
-// check.
+// clearIfEmpty deletes the summaries of a period without entries whose check left nothing wrong, and adds a finding for
+// this to the result. If there are entries, it checks that each player in the top has one. It also does this if the
+// check ended Open or Busy, since the period may change too often for a full check.
 func (p *period) clearIfEmpty(ctx context.Context, checked Result) (Result, error) {
 	changing := checked.Open() || checked.only(Busy)
 	if !checked.Right() && !changing {
@@ -35,7 +35,7 @@ func (p *period) clearIfEmpty(ctx context.Context, checked Result) (Result, erro
 	return p.deleteSummaries(ctx, s.stored, checked)
 }
 
-// checkPlayers returns a finding if the top has players without an entry, and notes the top.
+// checkPlayers returns checked or, if the top has players without an entry, only this finding. It then notes the top.
 func (p *period) checkPlayers(ctx context.Context, stored *storedSummaries, checked Result) (Result, error) {
 	if stored.top == nil {
 		return checked, nil

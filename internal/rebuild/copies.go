@@ -42,7 +42,7 @@ func (e *storedEvents) describeExtra() string {
 	return text
 }
 
-// copyGrace is the age at which an event's copies are removed: all processes then agree on the shard count at its time.
+// copyGrace is the least age of an event whose copies are removed: all processes then agree on the count at its time.
 const copyGrace = shardmap.LateMargin
 
 // removeCopies removes the copies that reads don't return. all is false if some are left. The rollup counts all copies, and

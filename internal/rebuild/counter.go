@@ -52,8 +52,8 @@ func (c *counters) checkShards(ctx context.Context, name string, shards int) (Re
 	return all.with(last), err
 }
 
-// compareSources returns what is wrong with the sources. With Options.Repair it repairs the summary. Otherwise it first
-// waits for folds in flight. A repair need not wait, since it folds the same states, each once by its rev.
+// compareSources returns what is wrong with the sources. With Options.Repair it repairs the summary. Without it, it
+// first waits for folds in flight. A repair need not wait, since it folds the same states, each once by its rev.
 func (c *counters) compareSources(ctx context.Context, name string, sources []source) (result Result, err error) {
 	if !c.o.Repair {
 		if sources, err = c.awaitFolds(ctx, name, sources); err != nil {

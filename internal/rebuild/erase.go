@@ -24,7 +24,8 @@ type EraserOptions struct {
 	Settle time.Duration
 	// WriteUnits bounds the WCU/s of deletes, with the WCU/s of their indexes. Default 250: a quarter of a partition's.
 	WriteUnits int
-	// Progress is called with the number of items that were just read or deleted, from several goroutines. It may be nil.
+	// Progress is called with a number of items just read or deleted, or 1 for a checked summary, from several
+	// goroutines. It may be nil.
 	Progress func(n int)
 	Commands display.Commands // for the command lines in the report
 }

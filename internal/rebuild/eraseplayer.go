@@ -13,8 +13,8 @@ import (
 // firstPeriod is before every period of every board.
 var firstPeriod = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Player deletes one player's entries in all periods of a board. It reads an entry for each day, week and month since
-// 2025. The board's other entries stay. The aggregator removes the player from the tops, which it rechecks within minutes.
+// Player deletes one player's entries in all periods of a board. It reads those of all time, and of each day, week and
+// month since 2025. Other players' entries stay. The aggregator removes the player from the tops within minutes.
 func (e *Eraser) Player(ctx context.Context, name, player string) (*Erased, error) {
 	t := newTally()
 	if err := e.erasePlayer(ctx, t, name, player); err != nil {

@@ -33,7 +33,6 @@ func (e *entityTraces) readEvents(ctx context.Context, bucket parts.Bucket, fiel
 	})
 }
 
-// add adds an event.
 func (r *remainingEvents) add(it item, fields map[string]parts.Measure, now time.Time) {
 	_, id, _ := schema.ParseEventSortKey(dynamo.Text(it, schema.SK)) // eachEvent drops other items
 	r.count++

@@ -24,7 +24,6 @@ const (
 	maxMerges      = 500 // transactions that merge one rollup
 )
 
-// fragments has fragments of a rollup.
 type fragments = []parts.Part[parts.Rollup]
 
 // cleanDay cleans a day's rollups, after all deletes are folded. If the day has events, and rollups both of hours and of
@@ -80,12 +79,12 @@ func (e *entityTraces) bucketsOf(ctx context.Context, day time.Time) (list []par
 // and sums are right.
 func (e *entityTraces) cleanRollup(ctx context.Context, bucket parts.Bucket) error {
 	var found *remainingEvents
-	busy, err := e.repeat(ctx, maxAttempts, Busy, func(int) (r Result, err error) {
+	outcome, err := e.repeat(ctx, maxAttempts, Busy, func(int) (r Result, err error) {
 		found, err = e.tryCleanRollup(ctx, bucket)
 		return r, err
 	})
 	e.keptEvents(bucket, found)
-	if !busy.Right() {
+	if !outcome.Right() { // Busy
 		e.reportLeft("the rollup of %s changed during each of %d readings: run the delete again while less is written", bucket.Label(), maxAttempts)
 	}
 	return err
@@ -143,10 +142,10 @@ func (e *entityTraces) narrowExtremes(ctx context.Context, bucket parts.Bucket) 
 }
 
 // mergeFragments moves the counts of a rollup's fragments into the merged fragment, and returns that. After a
-// transaction that a fold made fail, the next transactions move fewer fragments. It moves each fragment once, and leaves
-// later folds there.
+// transaction that a fold made fail, the next transactions move fewer fragments. It moves each fragment once, and
+// leaves later folds there. After maxMerges transactions it returns parts.ErrMoved.
 func (e *entityTraces) mergeFragments(ctx context.Context, bucket parts.Bucket) (merged parts.Part[parts.Rollup], err error) {
-	moved, size := map[string]bool{}, parts.MaxReplaced
+	moved, size := map[string]bool{}, parts.MaxReplaced // stream shards; most fragments of a transaction
 	for range maxMerges {
 		read, err := e.rollups.Read(ctx, bucket.Key())
 		if err != nil {

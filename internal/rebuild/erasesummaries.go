@@ -34,7 +34,7 @@ func (t *task) reportAudit(target schema.Target, result Result) {
 	}
 }
 
-// itemsOf returns the kind of the items that a summary sums up.
+// itemsOf returns the kind of the items that a summary sums up, which is of a board's period or of a counter.
 func itemsOf(t schema.Target) Trace {
 	if t.Period != "" {
 		return Entries

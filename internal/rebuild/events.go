@@ -191,8 +191,8 @@ func (e *storedEvents) describeUnreadable() string {
 	return fmt.Sprintf("%s, and %d more", e.fault, e.unreadable-1)
 }
 
-// sumWithCopies returns the sum of all copies, as folds add them up, with the minima and maxima of the events that reads
-// return: the removal of a copy subtracts none.
+// sumWithCopies returns the sum of all events with all copies, as folds add them up. Its minima and maxima are those of
+// the copies that reads return, since folding the removal of another copy does not change them.
 func (e *storedEvents) sumWithCopies() parts.Rollup {
 	all := e.sum.Clone()
 	all.Merge(e.copies)
@@ -200,7 +200,7 @@ func (e *storedEvents) sumWithCopies() parts.Rollup {
 	return all
 }
 
-// sameAs reports whether two readings found the same events and copies.
+// sameAs reports whether two readings found the same events and copies, and the other one found no unreadable event.
 func (e *storedEvents) sameAs(other *storedEvents) bool {
 	return other.unreadable == 0 && e.sum.Same(other.sum) && e.copies.Same(other.copies) && slices.Equal(e.extra, other.extra)
 }

@@ -74,7 +74,8 @@ func failureOf(it item) Failure {
 	return f
 }
 
-// Forget deletes a failure. It keeps a failure to which the aggregator has added records since it was read.
+// Forget deletes a failure. It keeps a failure to which the aggregator has added records since it was read: deleted is
+// then false. It is true if the failure was gone already.
 func (a *Checker) Forget(ctx context.Context, failure Failure) (deleted bool, err error) {
 	unchanged, names, values := dynamo.UnchangedCondition(failure.stored, schema.FailureLast, schema.FailureCount)
 	_, err = a.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{

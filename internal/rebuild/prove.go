@@ -18,8 +18,8 @@ type provable[L any] interface {
 	prove(context.Context, L) (parts.Proof, error)
 	unchanged(first, second L) bool
 	// repair returns how a summary at rest differs from its items, and repairs it with Options.Repair. It returns
-	// parts.ErrMoved if the summary has changed since the second reading.
-	repair(ctx context.Context, second L, floors map[string]string) (Result, error)
+	// parts.ErrMoved if the summary has changed since the second reading. watermarks are those of the proof.
+	repair(ctx context.Context, second L, watermarks map[string]string) (Result, error)
 	// retryLimit returns how often the check is repeated, and the state of the finding if the summary changed during each
 	// attempt.
 	retryLimit() (rounds int, state State)

@@ -61,8 +61,8 @@ type Options struct {
 	// Lower also repairs an event rollup that has more events than are stored, as after events expired. The rollup then has
 	// the stored events only.
 	Lower bool
-	// afterErase, with Repair, checks counters on all write shards that can exist. It empties summaries of counters and
-	// boards without items, whatever the retentions say.
+	// afterErase, with Repair, checks counters on all write shards that can exist. It deletes the summaries of boards'
+	// periods without entries, except their histograms' sequence numbers.
 	afterErase bool
 
 	IndexLag    time.Duration    // upper bound on the lag of the boards' index; default 30 s
@@ -127,7 +127,7 @@ func (a *Checker) Targets(base schema.BaseKey, r Range) ([]schema.Target, error)
 }
 
 // Check checks one target: a counter, an entity's bucket or a board's period. The result has what is wrong with the
-// target. It returns an error of DynamoDB or ctx if the check did not finish.
+// target, also errors of data that can't be read. Check returns errors of DynamoDB, of ctx, and of an unknown kind.
 func (a *Checker) Check(ctx context.Context, target schema.Target) (Result, error) {
 	check, known := a.checks[schema.TraitsOf(target.Base.Type).Summary]
 	if !known {

@@ -164,7 +164,7 @@ func (r *Report) add(result Result) {
 	for _, f := range result.Findings {
 		r.States[f.State]++
 		switch {
-		case f.State == TooOld && f.Detail == "":
+		case f.State == TooOld && f.Detail == "": // older than a retention
 		case len(r.Findings) < MaxFindings:
 			r.Findings = append(r.Findings, f)
 		default:

@@ -24,8 +24,8 @@ type Number[T ~string | ~[]byte] struct {
 // maxExponent is far beyond the exponents of DynamoDB, which are -130 to 125.
 const maxExponent = 1000
 
-// Parse parses a number such as -1.5e3. ok is false if the text is not a number or its exponent
-// is beyond 1,000. DynamoDB's limit of 38 digits is not checked.
+// Parse parses a number such as -1.5e3. If the text is not a number, or its exponent is not within -1,000 to 1,000, ok
+// is false and n is 0. DynamoDB's limit of 38 digits is not checked.
 func Parse[T ~string | ~[]byte](text T) (n Number[T], ok bool) {
 	pos := 0
 	if pos < len(text) && (text[pos] == '-' || text[pos] == '+') {
@@ -160,7 +160,8 @@ func Compare[T ~string | ~[]byte](a, b Number[T]) int {
 	return a.sign() * cmp.Or(cmp.Compare(a.high, b.high), compareDigits(a.digits, b.digits))
 }
 
-// compareDigits compares digits that begin at the same power of ten, as if zeros followed the shorter.
+// compareDigits compares digits that begin at the same power of ten. Neither ends with 0. So if one begins with the
+// other, the longer one is greater.
 func compareDigits[T ~string | ~[]byte](a, b T) int {
 	i, j := 0, 0
 	for {

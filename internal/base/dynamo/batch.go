@@ -42,8 +42,8 @@ func BatchGet(ctx context.Context, db client.BatchGetter, table string, keys []I
 	return slices.Concat(found...), err
 }
 
-// batchGetPart reads the items of up to MaxBatchGet keys. It repeats the read of keys that DynamoDB left unprocessed, until
-// shortly before the deadline.
+// batchGetPart reads the items of up to MaxBatchGet keys. It repeats the read of keys that DynamoDB left unprocessed
+// until none are left, or until shortly before ctx's deadline, if there is one.
 func batchGetPart(ctx context.Context, db client.BatchGetter, table string, keys types.KeysAndAttributes) (found []Item, err error) {
 	_, hasDeadline := ctx.Deadline()
 	startBy := StartBy(ctx)
@@ -61,8 +61,8 @@ func batchGetPart(ctx context.Context, db client.BatchGetter, table string, keys
 	}
 }
 
-// batchGetSome reads the items of some keys, at least one, and returns the keys that it did not read. An attempt that reads
-// none counts as throttled.
+// batchGetSome reads the items of some keys, and returns the keys that DynamoDB left unprocessed. An attempt that
+// leaves all of them unprocessed counts as throttled.
 func batchGetSome(ctx context.Context, db client.BatchGetter, table string, keys types.KeysAndAttributes) (found []Item, unread types.KeysAndAttributes, err error) {
 	err = Persist(ctx, func(ctx context.Context) error {
 		in := &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{table: keys}}

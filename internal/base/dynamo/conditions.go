@@ -31,8 +31,8 @@ func ActionFailed(err error, index int) (stored Item, failed bool) {
 	return reason.Item, aws.ToString(reason.Code) == "ConditionalCheckFailed"
 }
 
-// UnchangedCondition returns the condition that an item exists and that these attributes are as they were read, with the
-// condition's placeholders. An attribute that read lacks must be absent.
+// UnchangedCondition returns the condition that an item exists and that these attributes are as they were read, with
+// the condition's placeholders. An attribute that read lacks must be absent. values is nil if read lacks all of them.
 func UnchangedCondition(read Item, attributes ...string) (condition *string, names map[string]string, values Item) {
 	text := "attribute_exists(" + schema.PK + ")"
 	names = map[string]string{}

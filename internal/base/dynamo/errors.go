@@ -23,8 +23,7 @@ const (
 	NotThrottled Scope = iota
 	// KeyRange is the limit of a table partition: a hot key. More write shards relieve it.
 	KeyRange
-	// IndexKeyRange is the limit of an index partition. Spreading the index's key relieves
-	// it.
+	// IndexKeyRange is the limit of an index partition. Spreading the index's key relieves it.
 	IndexKeyRange
 	// WholeTable is the limit of the table, of a whole index, or of the account. More write shards don't help.
 	WholeTable
@@ -32,8 +31,9 @@ const (
 	Unknown
 )
 
-// ThrottleScope returns the scope of an attempt's error; NotThrottled for nil and for other errors. Of several scopes it
-// returns the first of IndexKeyRange, KeyRange and WholeTable: a hot index partition gets items from many table partitions.
+// ThrottleScope returns the scope of an attempt's error; NotThrottled for nil and for other errors, and Unknown for a
+// throttle without reasons, such as that of a canceled transaction. If an error has several scopes, IndexKeyRange comes
+// before KeyRange, and this before WholeTable: a hot index partition gets items from many table partitions.
 func ThrottleScope(err error) Scope {
 	if !IsThrottle(err) {
 		return NotThrottled
@@ -114,12 +114,11 @@ func IsRejected(err error) bool {
 	return ok && failed.ErrorCode() == "ValidationException"
 }
 
-// ErrOutrun means that another writer changed an item between its read and its write. Nothing
-// was written.
+// ErrOutrun means that another writer changed an item between its read and its write. Nothing was written.
 var ErrOutrun = errors.New("an item changed since it was read")
 
-// IsConflict reports whether a write or a transaction conflicted with another transaction, or
-// returned ErrOutrun.
+// IsConflict reports whether a write or a transaction conflicted with another transaction, or returned ErrOutrun. It is
+// false if an earlier attempt had an unknown outcome.
 func IsConflict(err error) bool {
 	if hasUnknownOutcome(err) {
 		return false

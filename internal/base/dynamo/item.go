@@ -119,7 +119,7 @@ func Millis(it Item, name string) (t time.Time, ok bool) {
 	return time.UnixMilli(ms).UTC(), ok
 }
 
-// Expired reports whether an item has expired. DynamoDB deletes an expired item later.
+// Expired reports whether an item's expires_at is past; false without one. DynamoDB deletes an expired item later.
 func Expired(it Item, now time.Time) bool {
 	expiresAt, ok := Whole(it, schema.ExpiresAt)
 	return ok && expiresAt <= now.Unix()

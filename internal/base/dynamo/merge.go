@@ -75,8 +75,7 @@ func (s *Stream) compare(other *Stream) int {
 	return cmp.Or(strings.Compare(TieValue(a, s.TieBreaker), TieValue(b, other.TieBreaker)), cmp.Compare(s.Order, other.Order))
 }
 
-// Count returns the number of items of all pages, without their contents: the input's Select is
-// COUNT.
+// Count returns the number of items of all pages, without their contents: the input's Select is COUNT.
 func (s *Stream) Count(ctx context.Context) (n int, err error) {
 	for page, err := range Pages(ctx, Persistent(s.Client), s.Input) {
 		if err != nil {
@@ -143,8 +142,8 @@ func (m *Merge) Next(ctx context.Context) (Item, error) {
 	return first, nil
 }
 
-// refill fills a stream whose buffer has run out. With Ahead it also reads, in parallel, the next page of each stream
-// that has at most a quarter of its last page left.
+// refill fills a stream if its buffer has run out and it has more pages. With Ahead it then also reads, in parallel,
+// the next page of each other stream that has at most a quarter of its last page left.
 func (m *Merge) refill(ctx context.Context, s *Stream) error {
 	if len(s.Buf) > 0 || s.Done {
 		return nil
@@ -199,9 +198,9 @@ func (m *Merge) NextOrder() int {
 	return m.streams[0].Order
 }
 
-// PageSize returns the Limit of the queries of a merge that reads n items from this number of write shards. One page of
-// each write shard then usually has n items and three more: the last item of the previous page, the first of the next page,
-// and one that stays buffered. PageSize assumes that a hash spreads items over the write shards.
+// PageSize returns the Limit of the queries of a merge that reads n items from this number of write shards: the mean of
+// a write shard, over which a hash spreads the items, and a margin. Then one page of each is usually enough. The merge
+// also reads the last item of the previous page, the first of the next page, and one that stays buffered.
 func PageSize(n, shards int) int32 {
 	if shards == 1 {
 		return int32(min(max(0, n), math.MaxInt32-3) + 3)

@@ -13,7 +13,7 @@ type Pace struct {
 	rate int // units a second
 
 	mu   sync.Mutex
-	paid time.Time // when the units that were spent are used up at the rate
+	paid time.Time // when the rate will have allowed all units that were spent
 }
 
 // NewPace returns a Pace of perSecond units a second. It uses this machine's clock.

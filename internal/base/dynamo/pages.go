@@ -22,7 +22,7 @@ func (p persistent) Query(ctx context.Context, in *dynamodb.QueryInput, o ...fun
 	return out, err
 }
 
-// Pages yields the pages of a query. It ends at the first error.
+// Pages yields the pages of a query. It yields the first error, without a page, and ends.
 func Pages(ctx context.Context, db client.Querier, in *dynamodb.QueryInput) iter.Seq2[*dynamodb.QueryOutput, error] {
 	return func(yield func(*dynamodb.QueryOutput, error) bool) {
 		for pages := dynamodb.NewQueryPaginator(db, in); pages.HasMorePages(); {
@@ -35,7 +35,7 @@ func Pages(ctx context.Context, db client.Querier, in *dynamodb.QueryInput) iter
 	}
 }
 
-// Items yields the items of a query. It ends at the first error.
+// Items yields the items of a query. It yields the first error, without an item, and ends.
 func Items(ctx context.Context, db client.Querier, in *dynamodb.QueryInput) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		for page, err := range Pages(ctx, db, in) {

@@ -17,8 +17,8 @@ const (
 	timeoutCost = 10 // of a retry after a time-out
 )
 
-// Quota limits a process's retries, so that they don't multiply its calls while DynamoDB fails. It has the SDK's standard
-// size. A failed retry lowers the quota, and a call without retries raises it.
+// Quota limits a process's retries, so that they don't multiply its calls while DynamoDB fails. It has the SDK's
+// standard size. A failed retry lowers the quota, and a call whose first attempt succeeds raises it.
 type Quota struct{ bucket *ratelimit.TokenRateLimit }
 
 // NewQuota returns a full quota.
@@ -45,8 +45,8 @@ func retriesOf(ctx context.Context) *retries {
 	return &retries{Quota: q}
 }
 
-// pay reports whether the quota allows a retry after an attempt that failed with err. The first retry is free if nothing
-// was written, since it mostly goes to another write shard.
+// pay pays from the quota, if there is one, for a retry after an attempt that failed with err, and reports whether it
+// could. The first retry is free after a throttle or a conflict, since it mostly goes to another write shard.
 func (r *retries) pay(err error) bool {
 	free := r.attempts == 1 && errors.Is(Classify(err), shard.ErrThrottled)
 	if r.bucket == nil || free {
@@ -61,7 +61,7 @@ func (r *retries) pay(err error) bool {
 	return emptyErr == nil
 }
 
-// succeeded returns the cost of a successful retry to the quota, or raises the quota if the call made no retry.
+// succeeded returns the cost of a successful retry to the quota. If the call made no retry, it raises the quota.
 func (r *retries) succeeded() {
 	switch {
 	case r.bucket == nil:

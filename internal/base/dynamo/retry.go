@@ -22,10 +22,10 @@ const MaxAttempts = 12
 // NoRetry turns off the SDK's own retries of one request.
 func NoRetry(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
 
-// Persist calls attempt until it succeeds, until its error can't be retried, or until the deadline or
-// MaxAttempts is reached. It returns the last error with its kind. If an earlier attempt may have been
-// applied, the kind is ErrUnavailable, even if the last attempt was throttled. If no time was left for
-// another attempt, the error is also the context's error.
+// Persist calls attempt until it succeeds, its error can't be retried, MaxAttempts are made, or the context's [Quota]
+// allows no retry. It also ends shortly before the context's deadline or, without one, after a minute. It returns the
+// last error with its kind. If an earlier attempt may have been applied, the kind is ErrUnavailable, even if the last
+// attempt was throttled. If no time was left for another attempt, the error is also the context's, or DeadlineExceeded.
 //
 // It is for reads and for idempotent writes: after an attempt that timed out before the context
 // ended, it makes another.
@@ -33,13 +33,12 @@ func Persist(ctx context.Context, attempt func(ctx context.Context) error) error
 	return repeat(ctx, WorthRetrying, attempt)
 }
 
-// PersistSum is Persist for a write that is not idempotent, such as an ADD. It makes another attempt
-// only after:
+// PersistSum is Persist for a write that is not idempotent, such as an ADD. It makes another attempt only after:
 //   - a throttle or a conflict, since nothing was written;
 //   - a request that was not sent for lack of a connection;
-//   - once, a request whose connection was lost.
+//   - once, a request whose connection was lost: DynamoDB may then make the write twice.
 //
-// So it makes none after a timeout or a 5xx, since DynamoDB may have made the write.
+// It makes none after a timeout or a 5xx, since DynamoDB may have made the write.
 func PersistSum(ctx context.Context, attempt func(ctx context.Context) error) error {
 	disconnects := 0
 	return repeat(ctx, func(_ context.Context, err error) bool {
@@ -131,11 +130,12 @@ func jittered() backoff.BackOff {
 	return b
 }
 
-// reserve is the time before the deadline in which no attempt starts. A write that the deadline interrupts has an unknown
-// outcome, which is worse for a caller than a throttle.
+// reserve is the longest time before the deadline in which no attempt starts. A write that the deadline interrupts has
+// an unknown outcome, which is worse for a caller than a throttle.
 const reserve = 500 * time.Millisecond
 
-// retryTime returns for how long attempts may start: a minute without a deadline.
+// retryTime returns for how long attempts may start: a minute without a deadline, and otherwise the time that is left
+// less the reserve, or less a quarter of the time if that is shorter.
 func retryTime(ctx context.Context) time.Duration {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -158,8 +158,8 @@ const (
 	maxConflictPause = 20 * time.Millisecond
 )
 
-// RepeatConflicts calls attempt, up to 8 times, until it returns an error other than a conflict, or nil. It makes no further
-// attempt after startBy. It returns the last attempt's error.
+// RepeatConflicts calls attempt again after a conflict that is not also a throttle, up to 8 times in all, until startBy
+// or the end of ctx. It returns the last attempt's error.
 func RepeatConflicts(ctx context.Context, startBy time.Time, attempt func(context.Context) error) (err error) {
 	for i := range maxConflicts {
 		if i > 0 && !Pause(ctx, rand.N(maxConflictPause)) {

@@ -14,9 +14,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
-// ScanUnits is the default limit of a scan in RCU/s. A partition has 3,000 RCU/s, and four segments
-// are read at a time. So a scan leaves each partition at least two thirds, even if one has all the
-// items.
+// ScanUnits is the default limit of a scan, all segments together, in RCU/s. A partition has 3,000 RCU/s. So a scan
+// leaves it at least two thirds, even if the partition has all the items.
 const ScanUnits = 1000
 
 const (
@@ -35,8 +34,8 @@ func NewScanner(client client.Scanner, readUnits int) *Scanner {
 	return &Scanner{client, NewPace(readUnits)}
 }
 
-// Table calls visit, from several goroutines, with the items of each page of a table. The items have the listed attributes,
-// such as "pk, sk". Table stops at the first error of a read or of visit, and returns it.
+// Table calls visit, from several goroutines, with the items of each page of a table, read consistently. The items have
+// the listed attributes, such as "pk, sk". Table stops at the first error of a read or of visit, and returns it.
 func (s *Scanner) Table(ctx context.Context, table, attributes string, visit func(page []Item) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for n := range segments {

@@ -44,7 +44,7 @@ func valueSize(value types.AttributeValue) int {
 	case *types.AttributeValueMemberM:
 		return documentSize + len(v.Value)*elementSize + Size(v.Value)
 	}
-	return 1
+	return 1 // a BOOL or NULL
 }
 
 // numberSize returns 1 for a text that is not a number.

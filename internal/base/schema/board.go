@@ -12,7 +12,7 @@ import (
 // index by_rank is sharded, so a change of the shard count moves no item:
 //
 //	pk          S  L#<board>#<period>#<player>
-//	sk          S  the board, since all three may contain the separator
+//	sk          S  the board: shows where its name ends in pk, since names may contain #
 //	score       N
 //	at          N  Unix milliseconds when the score was reached
 //	rev         N  raised by one with every write; starts at the microsecond of the
@@ -62,7 +62,7 @@ const (
 	monthLayout = "2006-01"
 )
 
-// isPeriod reports whether a label is of all time, a month, a day or an ISO week such as 2026-W02.
+// isPeriod reports whether a label is of all time, a month or a day, or has the form of an ISO week, such as 2026-W02.
 func isPeriod(label string) bool {
 	if label == allLabel {
 		return true
@@ -93,7 +93,7 @@ func ParseBoardShardKey(key string) (board, period string, n int, err error) {
 //	sk      S  -
 //	mode    S  best, lowest, latest or sum
 //	size    N  1 to 1000: number of entries in the top
-//	periods S  the kinds, comma-separated: all,day,week,month
+//	periods S  the lengths of its periods, comma-separated: all,day,week,month
 //	used    BOOL  true after the first score: the mode can't change then
 //	rev     N  raised by each call for settings, which is conditional on it
 //	v       N  1
@@ -181,8 +181,8 @@ func NoteKey(board, period string) (pk, sk string) {
 	return NotePrefix + strconv.Itoa(shard.Calculated(sk, noteSalts)), sk
 }
 
-// RowsNoteKey returns the keys of a note that rows of a board's period in the index are outdated. The stream shard and the
-// sequence number are those of the first record that showed it, so a redelivered record adds to the same note.
+// RowsNoteKey returns the keys of a note of outdated rows of a board's period. A fold passes the stream shard and the
+// sequence number of the batch's first record that showed them; a check passes "check" and a random text.
 func RowsNoteKey(board, period, streamShard, sequence string) (pk, sk string) {
 	pk, sk = NoteKey(board, period)
 	return pk, RowsPrefix + sk + "#" + streamShard + "#" + sequence

@@ -11,8 +11,7 @@ const EmptiedSuffix = "~"
 // redelivers a record.
 const EmptiedLifetime = 48 * time.Hour
 
-// A compaction's cursor stores its progress through the rollups table. It is an item of that
-// table:
+// A compaction's cursor stores its progress through the rollups table. It is an item of that table:
 //
 //	pk      S  T#compact
 //	sk      S  -

@@ -135,9 +135,9 @@ func CounterKey(counter string, n int) (pk, sk string) {
 	return Key{Base: BaseKey{Counter, counter}, Shard: n}.String(), sk
 }
 
-// CounterMaxShards names an attribute of a counter's write shard 0: the set of each max_shards that a writer read from the
-// shard map. Its largest element, which never falls, is the counter's max_shards. It is a set, because a writer can add to a
-// set without reading it. The attribute is absent while the counter has had one write shard.
+// CounterMaxShards names an attribute of a counter's write shard 0: the set of each max_shards that a writer read from
+// the shard map. Its largest element, which never falls, is the counter's max_shards. It is a set, because a writer can
+// add to a set without reading it. The attribute is absent while the counter has had only one write shard.
 const CounterMaxShards = "n"
 
 // CallPrefix begins the partition keys of keyed calls' markers, in the items table.
@@ -150,8 +150,8 @@ const SoleSK = "-"
 // learn why a write was throttled. It sorts after all times, so no range of events contains it.
 const ProbeSK = "~probe"
 
-// EventBound returns a text that sorts after the sort keys of events before t, and before all others. It rounds t up to a
-// millisecond.
+// EventBound returns a text that sorts after the sort keys of events before t, and before those of events from t on. It
+// rounds t up to a millisecond.
 func EventBound(t time.Time) string { return CeilMilli(t).Format(TimeLayout) }
 
 // CeilMilli returns a time rounded up to a millisecond.

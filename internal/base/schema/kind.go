@@ -41,15 +41,15 @@ type Traits struct {
 	// PlacedBy names, in the plural, the values from which write shards are calculated. It is "" for RandomPlacement.
 	PlacedBy string
 
-	// LargeSteps means that a key grows in few, large steps, although a write may use any write shard.
+	// LargeSteps means that a key of RandomPlacement grows in few, large steps, as keys of the other placements do.
 	LargeSteps bool
 
 	// Timeless means that no item's write shard depends on a past shard count. So the shard map keeps only the newest
 	// changes of such a key.
 	Timeless bool
 
-	// DividesQuota means that the write shards divide a quota. A hit that waits must not refresh its shard count: more hits
-	// would then transfer quota at the same time.
+	// DividesQuota means that the write shards divide a quota. A throttled hit refreshes its shard count only to raise
+	// it: if all hits saw new write shards, more of them would transfer quota at the same time.
 	DividesQuota bool
 
 	// Summary is the form of the summaries into which the kind's stream records are folded.
@@ -80,7 +80,7 @@ type Bucket string
 const (
 	NoBucket     Bucket = ""
 	DayBucket    Bucket = "day"    // of an event's own time, UTC
-	PeriodBucket Bucket = "period" // all time, a day or an ISO week; all three may be written at a time
+	PeriodBucket Bucket = "period" // all time, a month, a day or an ISO week; a score may be written to all four
 	WindowBucket Bucket = "window" // of a limit, whose length the caller chooses
 )
 
@@ -89,7 +89,7 @@ type Placement int
 
 // The placements.
 const (
-	RandomPlacement  Placement = iota // any write shard may be used, so the newest count is in force at once
+	RandomPlacement  Placement = iota // any write shard may be used, so writes use the newest count at once
 	TimedPlacement                    // calculated from the count in force at the item's time
 	IndexedPlacement                  // calculated from the newest count: an item moves with its next write
 )

@@ -36,12 +36,12 @@ func makeTable(ctx context.Context, db client.TableMaker, t Table) error {
 	}
 	waiter := dynamodb.NewTableExistsWaiter(db, func(o *dynamodb.TableExistsWaiterOptions) {
 		o.MinDelay, o.MaxDelay = 20*time.Millisecond, time.Second
-		others := o.Retryable
+		retryable := o.Retryable
 		o.Retryable = func(ctx context.Context, in *dynamodb.DescribeTableInput, out *dynamodb.DescribeTableOutput, err error) (bool, error) {
 			if err == nil && out.Table != nil && out.Table.TableStatus == types.TableStatusUpdating {
 				return false, nil // the table serves reads and writes meanwhile
 			}
-			return others(ctx, in, out, err)
+			return retryable(ctx, in, out, err)
 		}
 	})
 	out, err := waiter.WaitForOutput(ctx, &dynamodb.DescribeTableInput{TableName: &t.Name}, usableWithin)
@@ -54,7 +54,7 @@ func makeTable(ctx context.Context, db client.TableMaker, t Table) error {
 	return enableTTL(ctx, db, t)
 }
 
-// enableTTL enables TTL unless it is enabled: AWS rejects enabling it twice.
+// enableTTL enables a table's TTL, if it is disabled: AWS rejects enabling it twice.
 func enableTTL(ctx context.Context, db client.TableMaker, t Table) error {
 	if t.TTL == "" {
 		return nil

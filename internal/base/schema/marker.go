@@ -12,9 +12,9 @@ import (
 //
 //	pk         S  an event's, E#<entity>#<day>#<shard>, or an entry's,
 //	              L#<board>#<period>#<player>
-//	sk         S  <time>!<check>#<n> or <time>~<check>#<n>, before and after the
-//	              events of that time, which is 2026-01-05, 2026-01-05T13 or longer;
-//	              beside entries the day of the check
+//	sk         S  <time>!<check># or <time>~<check>#, before and after the events of
+//	              that time, which is 2026-01-05, 2026-01-05T13 or longer; beside
+//	              entries <day of the check>!<check>#<n>
 //	expires_at N  Unix seconds
 //
 // An event's sort key has a # after its time, so it differs from a marker's. An entry's sort key is its board, which the
@@ -51,8 +51,8 @@ func ParseMarker(sk string) (check string, ok bool) {
 	return check, ok && check != ""
 }
 
-// MayBeMarker reports whether an item with a marker's sort key may be a stream marker. Its partition key must be of events
-// or of an entry, and the item must not be an entry.
+// MayBeMarker reports whether an item with a marker's sort key may be a stream marker. Its partition key must be of
+// events or begin as those of boards' entries do, and the item must not be an entry.
 func MayBeMarker(pk, sk string) bool {
 	if key, err := ParseKey(pk); err == nil && TraitsOf(key.Base.Type).Summary == RollupSummary {
 		return true

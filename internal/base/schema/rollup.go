@@ -7,9 +7,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// An event rollup aggregates an entity's events of an hour or a day. Each stream shard has a
-// fragment of its own, so folds of different stream shards don't conflict; a reader merges the
-// fragments:
+// An event rollup aggregates an entity's events of an hour or a day. Each stream shard has a fragment of its own, so
+// folds of different stream shards don't conflict; a reader merges the fragments:
 //
 //	pk         S     E#<entity>#<month>, such as E#sensor-1#2026-01
 //	sk         S     <bucket>#<stream shard>, the bucket as 2026-01-05T13 or 2026-01-05
@@ -21,10 +20,10 @@ import (
 //	as_of      N     Unix milliseconds of the last fold
 //	expires_at N     Unix seconds; absent if rollups are kept forever
 //
-// A fold replaces the item, if its seq is still as the fold read it. So any other change of a fragment must change its seq
-// too. Sequence numbers are compared as text, so text may be appended to a seq without changing its order. Fragments that
-// have not changed for long, and fragments that a check found wrong, are merged into the fragment MergedPart. The emptied
-// fragments keep their seq.
+// A fold replaces the attributes, if seq is still as the fold knows it. So any other change of a fragment must change
+// its seq too. Sequence numbers are compared as text, so text may be appended to a seq without changing its order.
+// Fragments that have not changed for long, and fragments that a check found wrong, are merged into the fragment
+// MergedPart. The emptied fragments keep their seq.
 const (
 	RollupSequence = "seq"
 	RollupEvents   = "events"
@@ -42,8 +41,7 @@ const RollupSequenceDigits = 40
 
 const rollupMonth = "2006-01"
 
-// RollupKey returns the keys of a stream shard's fragment of the rollup of the bucket, hour or day,
-// that holds t.
+// RollupKey returns the keys of a stream shard's fragment of the rollup of the bucket, hour or day, that holds t.
 func RollupKey(entity string, bucket shard.Bucket, t time.Time, streamShard string) (pk, sk string) {
 	return rollupPartition(entity, t), bucket.Label(t) + "#" + streamShard
 }

@@ -14,7 +14,7 @@ import "strings"
 //	started_at    N  Unix milliseconds. The index has only this attribute, ends_at and the keys
 //	renewed_at    N  Unix milliseconds of the last write. Each write raises it
 //	ends_at       N  Unix milliseconds; from then on the session is not active
-//	expires_at    N  Unix seconds: ends_at, rounded up, or two minutes after renewed_at
+//	expires_at    N  Unix seconds, rounded up: the later of ends_at and two minutes after renewed_at
 //
 // A session that a call ended leaves an item with pk, sk, renewed_at and expires_at.
 const (

@@ -1,6 +1,5 @@
-// Package schema defines what hotshard stores: the tables with their indexes, and the form of
-// every key. The CDK app and the local runner create tables from it, and all code that reads or
-// writes a key uses it:
+// Package schema defines what hotshard stores: the tables with their indexes, and the form of every key. The CDK app
+// and the local runner create tables from it, and all code that reads or writes a key uses it:
 //
 //	for _, t := range schema.Tables(schema.NamesFor("hotshard-")) {
 //		create(t.Name, t.PartitionKey, t.SortKey)
@@ -63,7 +62,7 @@ func NamesFor(prefix string) Names {
 // Of returns the name of the table that has a kind's items.
 func (n Names) Of(k Kind) string { return n.Table(TraitsOf(k).Table) }
 
-// OfKey returns the name of the table that has the items of a partition key.
+// OfKey returns the name of the table that has the items of a partition key; a key of no kind is in the items table.
 func (n Names) OfKey(pk string) string {
 	k, _, _ := CutKind(pk)
 	return n.Of(k)

@@ -47,7 +47,8 @@ func (m *Prover) ProveEvents(ctx context.Context, b Bucket, partitionKeys []stri
 // eventPlaces are the partition keys of one proof.
 type eventPlaces []EventPlace
 
-// addMarkers adds the markers that are still needed, after all earlier markers were acknowledged.
+// addMarkers first adds a marker at the start and the end of each place's bucket. Later, when all markers are
+// acknowledged, it adds markers between neighbours that different stream shards acknowledged.
 func (a eventPlaces) addMarkers(f *proofRun) {
 	if len(f.markers) == 0 {
 		for _, p := range a {
@@ -111,7 +112,7 @@ func (m *Prover) ProveEntries(ctx context.Context, p Period, players []string) (
 	existing := players[:min(len(players), MaxOwnMarkers)]
 	invented := 0
 	return m.prove(ctx, func(f *proofRun) {
-		want := shardMarks * f.countStreamShards()
+		want := shardMarks * f.countStreamShards() // of invented markers, in all
 		if len(f.markers) == 0 {
 			want = edgeMarks
 			for _, player := range existing {

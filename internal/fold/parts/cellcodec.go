@@ -29,7 +29,7 @@ const (
 
 // Bytes returns the packed form.
 func (h Histogram) Bytes() []byte {
-	usedBits := uint64(1) << (maxLevel - 1) // bits that are set in any cell; the first, so that zeros is below 64
+	usedBits := uint64(1) << (maxLevel - 1) // bits that are set in any cell, and the highest, so that zeros is below 64
 	for cell := range h.cells {
 		usedBits |= cell
 	}

@@ -67,8 +67,8 @@ func (c codec[V]) parseCounting(stored item, now time.Time) (*Part[V], error) {
 	return &p, nil
 }
 
-// sequenceOf returns a fragment's sequence number, with the suffix of an emptied fragment. It returns "" for a text that
-// may sort after all sequence numbers, since folds would skip all records then.
+// sequenceOf returns a fragment's sequence number, with the suffix of an emptied fragment. Except for the merged
+// fragment, it returns "" for a text that may sort after all sequence numbers, since folds would skip all records then.
 func sequenceOf(stored item) string {
 	sequence := dynamo.Text(stored, schema.RollupSequence)
 	merged := strings.HasSuffix(dynamo.Text(stored, schema.SK), schema.MergedPart)

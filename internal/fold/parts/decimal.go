@@ -8,7 +8,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/decimal"
 )
 
-// Bounds of numbers that are rolled up. Their sums stay within the 38 digits that DynamoDB keeps, in any order.
+// Bounds of numbers that are rolled up. The sum of fewer than 100 million has at most 38 digits, which DynamoDB keeps.
 const (
 	maxDigits = 15 // significant digits, and digits before the point
 	places    = 15 // decimal places

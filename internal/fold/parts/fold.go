@@ -55,7 +55,7 @@ const (
 
 // Folder returns a Folder with a cache of its own.
 func (s *Store[V]) Folder(client client.Updater) *Folder[V] {
-	const overhead, memory = 300, 3 // of an item in bytes; memory for each byte of it
+	const overhead, memory = 300, 3 // bytes in memory: of each fragment, and for each byte of its value
 	return &Folder[V]{client, s, dynamo.NewWeightedCache(maxKnownBytes, func(cacheKey string, p Part[V]) uint32 {
 		return uint32(overhead + len(cacheKey) + memory*s.codec.size(p.Value))
 	})}
@@ -104,7 +104,8 @@ func (f *Folder[V]) Fold(ctx context.Context, key Key, streamShard string, expir
 	return nil
 }
 
-// advance returns a fragment with the records that it lacks, which are in order. changed is false if it lacks none.
+// advance returns a copy of a fragment, and applies the records with higher sequence numbers to it. The records are in
+// the order of these numbers. changed is false if there is none to apply.
 func (f *Folder[V]) advance(known Part[V], records []Record[V]) (next Part[V], changed bool) {
 	next = Part[V]{StreamShard: known.StreamShard, Sequence: known.Sequence, Value: f.store.codec.clone(known.Value)}
 	for _, r := range records {

@@ -20,7 +20,7 @@ type Marker struct {
 	id       string // identifies the check that wrote the marker
 }
 
-// MarkerOf returns the stream marker in a record; ok is false for other records.
+// MarkerOf returns the stream marker that a record puts; ok is false for other records, also for a marker's delete.
 func MarkerOf(r *ddbstream.Record) (m Marker, ok bool) {
 	m.Sequence = string(r.Sequence)
 	m.PK, _ = r.Keys.String(schema.PK)

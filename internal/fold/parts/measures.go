@@ -26,7 +26,7 @@ type Measure struct {
 	Max Decimal `dynamodbav:"max" json:"max"`
 }
 
-// Avg returns the mean, to 15 decimal places, rounded half away from zero.
+// Avg returns the mean, to 15 decimal places, rounded half away from zero. N must be 1 or more.
 func (m Measure) Avg() Decimal { return m.Sum.quotient(m.N) }
 
 // Same reports whether two measures are equal.
@@ -87,7 +87,7 @@ func (p *Rollup) count(numbers map[string]string, times int64) {
 }
 
 // addNumber adds a number if times is 1, and subtracts it if times is -1. It returns false, and changes nothing, if the
-// number, its field or the sum is out of bounds. A sum is only after millions of very large and very fine numbers.
+// number, its field or the sum is out of bounds. A sum can be so only after 100 million numbers.
 func (p *Rollup) addNumber(field, text string, times int64) (added bool) {
 	m, known := p.Measures[field]
 	value, ok := Measurable(text)
@@ -110,7 +110,7 @@ func (p *Rollup) addNumber(field, text string, times int64) (added bool) {
 	return true
 }
 
-// Extremes are the smallest and the largest number of each field.
+// Extremes are the smallest and the largest number of each field. N and Sum of the Measures are not used.
 type Extremes map[string]Measure
 
 // Add adds the numbers of one event.

@@ -25,7 +25,7 @@ func (p Rollup) Attributes() item {
 		p.Measures = map[string]Measure{}
 	}
 	attributes := record.Item(storedRollup{version, p})
-	if p.Skipped == 0 { // a fold may have subtracted all
+	if p.Skipped == 0 { // an update must replace the stored number, of which a fold may have subtracted all
 		attributes[schema.RollupSkipped] = &types.AttributeValueMemberN{Value: "0"}
 	}
 	return attributes

@@ -93,13 +93,13 @@ func (m *Prover) prove(ctx context.Context, addMarkers func(*proofRun)) (Proof, 
 		from = len(f.markers)
 		addMarkers(f)
 	}
-	floors := map[string]string{}
+	watermarks := map[string]string{}
 	for _, m := range f.markers {
 		if m.seq != "" {
-			floors[m.shard] = max(floors[m.shard], m.seq)
+			watermarks[m.shard] = max(watermarks[m.shard], m.seq)
 		}
 	}
-	return Proof{Watermarks: floors}, nil
+	return Proof{Watermarks: watermarks}, nil
 }
 
 // countStreamShards returns how many stream shards acknowledged the markers.

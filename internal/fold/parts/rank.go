@@ -49,7 +49,7 @@ func (c Cell) Rank() (rank, margin int64) {
 // bounds returns the rank keys of a cell. Rank keys run from high merits to low.
 func (h Histogram) bounds(cell uint64) (from, to string) {
 	if cell >= math.MaxUint64>>h.level {
-		return "", boundary(cell << h.level) // the last cell has no next
+		return "", boundary(cell << h.level) // no cell is higher
 	}
 	return boundary((cell + 1) << h.level), boundary(cell << h.level)
 }

@@ -36,7 +36,7 @@ func (s *Store[V]) size(p Part[V]) int {
 // Replaced is the result of a Replace.
 type Replaced[V any] struct {
 	Merged     Part[V] // the merged fragment after the call, for the next Replace
-	Emptied    int     // number of emptied fragments
+	Emptied    int     // number of fragments that were emptied, or stored empty for a watermark
 	WriteUnits float64 // consumed, as DynamoDB reports them; at least two for each fragment
 }
 
@@ -113,7 +113,7 @@ func (s *Store[V]) newMerged(total V, expires int64, now time.Time) Part[V] {
 // emptyActions returns the actions that empty the fragments of Replace, except the merged one, and the
 // approximate size of these fragments, in bytes.
 func (s *Store[V]) emptyActions(key Key, read []Part[V], watermarks map[string]string, now time.Time) (actions []types.TransactWriteItem, bytes int, err error) {
-	absent := maps.Clone(watermarks) // watermarks of fragments that were not read
+	absent := maps.Clone(watermarks) // in the end only those of fragments that were not read
 	for _, p := range read {
 		watermark := absent[p.StreamShard]
 		delete(absent, p.StreamShard)
@@ -158,7 +158,7 @@ func (s *Store[V]) putUnchanged(key Key, p, was Part[V]) types.TransactWriteItem
 }
 
 // unchanged returns the condition that a fragment is still as it was read, or absent if it was not read. An undamaged
-// fragment is unchanged if its sequence number is.
+// fragment is unchanged if its sequence number is, and a damaged one if all its attributes but as_of are.
 func (s *Store[V]) unchanged(p Part[V]) (condition *string, names map[string]string, values item) {
 	if len(p.stored) == 0 && p.Sequence == "" {
 		return aws.String("attribute_not_exists(pk)"), nil, nil
@@ -170,9 +170,9 @@ func (s *Store[V]) unchanged(p Part[V]) (condition *string, names map[string]str
 	return dynamo.UnchangedCondition(p.stored, attributes...)
 }
 
-// Choose returns the fragments that one Replace should merge: the merged fragment, if it exists, and fragments that count
-// and for which want returns true. It omits a fragment whose fields would not fit into the merged one. It returns none if
-// merging would not reduce their number, or if the merged fragment is damaged.
+// Choose returns the fragments that one Replace should merge: the merged fragment, if it exists, and fragments that
+// count and for which want returns true, as many as a transaction can empty. It omits a fragment whose fields would not
+// fit into the merged one. It returns none if merging would not reduce their number, or the merged one is damaged.
 func (s *Store[V]) Choose(read []Part[V], want func(Part[V]) bool) (chosen []Part[V]) {
 	now := s.now()
 	var total V
@@ -206,7 +206,8 @@ func (s *Store[V]) Choose(read []Part[V], want func(Part[V]) bool) (chosen []Par
 	return chosen
 }
 
-// Merge merges the chosen fragments into the merged one by Replace. left has all fragments after that.
+// Merge merges the chosen fragments into the merged one by Replace. left has the merged one and those that were not
+// chosen; after an error, all.
 func (s *Store[V]) Merge(ctx context.Context, key Key, read, chosen []Part[V], expires int64) (left []Part[V], done Replaced[V], err error) {
 	done, err = s.Replace(ctx, key, chosen, s.Sum(chosen), expires, nil)
 	if err != nil {

@@ -51,7 +51,7 @@ func checkVersion(item map[string]types.AttributeValue) error {
 	return nil
 }
 
-// Places returns the places of the entries by rank.
+// Places returns the places of the top's entries by rank.
 func (t *Top) Places() []boards.Place {
 	list := make([]boards.Place, len(t.entries))
 	for i, e := range t.entries {

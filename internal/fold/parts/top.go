@@ -41,9 +41,9 @@ func (t *Top) indexOf(player string) int {
 // Holds reports whether a player is in the top.
 func (t *Top) Holds(player string) bool { return t.indexOf(player) >= 0 }
 
-// FoldRecord folds the state in a stream record. For a player in the top, the higher rev wins. Another player never enters
-// the top from a record, which may be old and redelivered: if the player may belong in the top, mustRead is true, and the
-// caller reads the entry.
+// FoldRecord folds the state in a stream record. For a player in the top, the higher rev wins; a delete has the rev of
+// the deleted entry, and wins over it. Another player never enters the top from a record, which may be old and
+// redelivered: if the player may belong in the top, mustRead is true, and the caller reads the entry.
 func (t *Top) FoldRecord(s EntryState) (mustRead bool) {
 	index := t.indexOf(s.Player)
 	if index < 0 {
@@ -59,9 +59,9 @@ func (t *Top) FoldRecord(s EntryState) (mustRead bool) {
 
 // FoldEntry folds the state of a player's entry, read consistently after the top was read.
 //
-// The entry may change before the top is stored. The record of that change may then fold into the
-// stored top, which lacks the player, and be ignored. So a player who enters is unsure: the entry
-// must be read again once the top is stored. Later writes fold into a top that has the player.
+// The entry may change before the top is stored. The record of that change may then fold into the stored top, which
+// lacks the player, and be ignored. So a player who enters is unsure until FoldEntry gets the same rev again, from a
+// read after the top was stored. Later writes fold into a top that has the player.
 func (t *Top) FoldEntry(s EntryState) {
 	index := t.indexOf(s.Player)
 	entered := index < 0
