@@ -62,7 +62,7 @@ func newAlarms(s awscdk.Stack, c *config.Config, functions map[string]function, 
 }
 
 // warmUp is how long an alarm on missing data waits for the first data: a mapping starts to poll within minutes, and
-// the slowest task runs every ten.
+// the slowest task runs every hour.
 const warmUp = time.Hour
 
 // newAlarm makes an alarm. If it has no cause, it notifies the topic tell.

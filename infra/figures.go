@@ -32,7 +32,7 @@ func metric(namespace, name, statistic string, dimensions map[string]*string) aw
 	})
 }
 
-// withPeriod returns a metric with longer periods.
+// withPeriod returns a metric with periods of some minutes.
 func withPeriod(minutes int, m awscloudwatch.Metric) awscloudwatch.IMetric {
 	return m.With(&awscloudwatch.MetricOptions{Period: awscdk.Duration_Minutes(jsii.Number(minutes))})
 }
@@ -85,14 +85,14 @@ func apiMetric(a *api, name, statistic string) awscloudwatch.IMetric {
 	return metric("AWS/ApiGateway", name, statistic, map[string]*string{"ApiId": a.http.ApiId(), "Stage": a.stage.StageName()})
 }
 
-// total returns the sum of metrics. Missing data count as 0, but if all metrics have none, the sum has none:
+// total returns the sum of metrics, in periods of some minutes. Missing data are 0; if all are missing, so is the sum:
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/using-metric-math.html
 func total(label string, minutes int, list ...awscloudwatch.Metric) awscloudwatch.IMetric {
 	return sumOf(label, "%s", minutes, list)
 }
 
-// filled returns a total that is 0 if all metrics are missing. DynamoDB's metrics have no zeros, so an alarm on a total without
-// this would keep its state. The newest minute is 0 until its data arrive, so an alarm must not require all its minutes.
+// filled returns a total that is 0 if all metrics are missing: DynamoDB's have no zeros, so an alarm on a total without
+// data would keep its state. The newest minute is 0 until its data arrive, so no alarm may require all its minutes.
 func filled(label string, list ...awscloudwatch.Metric) awscloudwatch.IMetric {
 	return sumOf(label, "FILL(%s, 0)", 1, list)
 }

@@ -31,8 +31,8 @@ func functionAlarms(c *config.Config, functions map[string]function) (list []ala
 // usedUp is the alarm's threshold, as a share of the account's unreserved concurrency.
 const usedUp = 0.8
 
-// accountAlarms returns the alarm on the concurrency that functions without a reservation share: the
-// account's other functions, and the deployment's own if the quota is too low for reservations. The metric has no dimensions:
+// accountAlarms returns the alarm on the concurrency that functions without a reservation share: the account's other
+// functions, and the deployment's own if the quota is too low for reservations. The metric has no dimensions:
 // https://docs.aws.amazon.com/lambda/latest/dg/monitoring-concurrency.html
 func accountAlarms(c *config.Config) []alarm {
 	unreserved := c.AccountConcurrency
@@ -64,10 +64,10 @@ func apiAlarms(c *config.Config, web *api) []alarm {
 	}}
 }
 
-// maxTasksDropped is the alarm's threshold for failed tasks in an hour. Tasks are not retried: the next run does the work.
+// maxTasksDropped is an alarm's threshold: failed tasks in an hour. They are not retried: the next run does the work.
 const maxTasksDropped = 3
 
-// taskAlarms returns the alarms on missing runs of scheduled tasks, which callers would not notice.
+// taskAlarms returns the alarms on missing and on failed runs of scheduled tasks, which callers would not notice.
 func taskAlarms(s awscdk.Stack, c *config.Config, functions map[string]function) (list []alarm) {
 	for _, t := range tasks(c) {
 		done := logMetric(s, c, functions[t.function], *id(t.name)+"TasksDone", t.done, "1")
@@ -87,7 +87,7 @@ func taskAlarms(s awscdk.Stack, c *config.Config, functions map[string]function)
 	return list
 }
 
-// interval returns the time between two runs of a task, as text.
+// interval returns the time between two runs of a task as the text after "every": "minute" or "5 minutes".
 func interval(every time.Duration) string {
 	if n := wholeMinutes(every); n != 1 {
 		return fmt.Sprint(n, " minutes")
@@ -95,8 +95,8 @@ func interval(every time.Duration) string {
 	return "minute"
 }
 
-// longestGap returns how long a task may be without a run before the alarm, in periods of some minutes: half an hour, or
-// three of the task's intervals if that is longer.
+// longestGap returns how long a task may be without a run before the alarm, as a number of periods and their length:
+// about half an hour, or three of the task's intervals if that is longer.
 func longestGap(every time.Duration) (periodMinutes, periods int) {
 	periodMinutes = max(5, wholeMinutes(every))
 	return periodMinutes, max(3, 30/periodMinutes)

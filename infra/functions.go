@@ -24,8 +24,8 @@ type function struct {
 	logs   awslogs.LogGroup
 }
 
-// Timeouts. The HTTP functions have the request's deadline and time to respond after it. The stream's functions usually
-// take milliseconds. The aggregator's compaction takes up to 5 minutes.
+// Timeouts. The HTTP functions have the request's deadline, and answerTime to respond after it. The stream's functions
+// usually take milliseconds. The aggregator's compaction takes up to 5 minutes.
 const (
 	answerTime        = 5 * time.Second
 	hotkeysTimeout    = time.Minute
@@ -59,8 +59,8 @@ func traitsOf(function string) traits {
 	}[function]
 }
 
-// newFunctions makes the deployment's functions, by name. The map has the reader under its name and the names of the functions
-// that it replaces. dist is the folder of the built functions. Their roles refer to the tables and the streams.
+// newFunctions makes the deployment's functions, by name. The map has the reader under its name and those of the two
+// functions that it replaces. dist is the folder of the built functions. Roles refer to the tables and the streams.
 func newFunctions(s awscdk.Stack, c *config.Config, dist string, tables map[string]awsdynamodb.TableV2, sources streams) map[string]function {
 	made := map[string]function{}
 	for _, name := range deployedFunctions(c) {

@@ -108,5 +108,5 @@ func operations[Client any]() (names []string) {
 	return names
 }
 
-// metricSenders lists the functions that may call PutMetricData, which IAM can restrict to a namespace but not to a resource.
+// metricSenders lists the functions that may call PutMetricData. IAM can restrict it to a namespace, not to a resource.
 var metricSenders = []string{Hotkeys, Reader}

@@ -8,8 +8,8 @@
 // The tables' schemas come from internal/base/schema, and the API's routes from the functions' routes. The functions'
 // environment comes from their settings, and their roles from the interfaces of their clients (grants.go).
 //
-// A function makes each component from the stack, the settings and other components. All constructs are direct children
-// of the stack, which determines CloudFormation's ids.
+// Each component has a Go function that makes it from the stack, the settings and other components. All constructs are
+// direct children of the stack, which determines CloudFormation's ids.
 package infra
 
 import (

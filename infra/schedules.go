@@ -54,7 +54,7 @@ func newSchedules(s awscdk.Stack, c *config.Config, functions map[string]functio
 	}
 }
 
-// rate returns a schedule's rate expression for an interval. A rate is never more frequent than the interval, and at most once a minute.
+// rate returns a schedule's rate expression for an interval, rounded up to minutes: rate(1 minute) for 30 s.
 func rate(every time.Duration) string {
 	minutes := wholeMinutes(every)
 	if minutes == 1 {
@@ -63,6 +63,7 @@ func rate(every time.Duration) string {
 	return fmt.Sprintf("rate(%d minutes)", minutes)
 }
 
+// wholeMinutes rounds an interval up to minutes.
 func wholeMinutes(every time.Duration) int {
 	return int(max(1, (every+time.Minute-1)/time.Minute))
 }

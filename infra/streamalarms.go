@@ -16,8 +16,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// keyAlarms returns the alarms on keys. The alarm on hot keys has a series for each key: it notifies for each key, and lists the
-// keys as contributors. Without metrics by key it counts hot keys. An attached deployment has no alarm on saturated keys.
+// keyAlarms returns the alarms on keys. A table's alarm on hot keys has a series for each key, notifies for each, and
+// lists them as contributors. Without metrics by key, one alarm counts hot keys. Attached, none is on saturated keys.
 func keyAlarms(c *config.Config) []alarm {
 	next := "GET /v1/hot-keys says whether its shard count grew, and has advice."
 	where := " and at GET /v1/hot-keys"
@@ -73,8 +73,8 @@ func detectorAlarms(s awscdk.Stack, c *config.Config, hotkeys function) []alarm 
 	}}
 }
 
-// longestLag is the age of stream records at which a function is behind: records become late long before hotkeys
-// discards them, after an hour.
+// longestLag is the age of stream records at which a function is behind. It is far below the hour after which records
+// for hotkeys are discarded.
 const longestLag = 2 * time.Minute
 
 // streamAlarms returns the alarms on a function's event source mappings.
@@ -111,8 +111,8 @@ func streamAlarms(c *config.Config, f function, mappings []readerMapping) []alar
 	return list
 }
 
-// fullAlarms returns the alarms on the number of open stream shards. Each stream shard needs a run of each reader at a window's
-// end, so one alarm compares the number with the readers' concurrency. The other compares it with the setting streamShards.
+// fullAlarms returns the alarms on the number of open stream shards. One compares it with the setting streamShards, one
+// with the readers' concurrency: at a window's end each stream shard needs a run of each reader.
 func fullAlarms(c *config.Config) []alarm {
 	open := total("open stream shards", 15, detectorMetrics(c, maximum, "StreamShards")...)
 	return []alarm{{
@@ -172,7 +172,7 @@ func check(c *config.Config, flags ...string) string {
 // conflictsPerMinute is the alarm's threshold, five a second. A keyed call's transaction locks items for milliseconds.
 const conflictsPerMinute = 300
 
-// manyChanges is the number of changed shard counts in five minutes that has a cause worth knowing.
+// manyChanges is the number of changed shard counts in five minutes whose cause an operator should know.
 const manyChanges = 50
 
 func shardAlarms(s awscdk.Stack, c *config.Config, ingest function) []alarm {

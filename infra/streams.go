@@ -143,8 +143,8 @@ type windows struct {
 	batching, tumbling time.Duration
 }
 
-// windowsOf returns the windows of a mapping. Only the rollups of events wait: a counter's or a board's summary is read
-// as often as it is written, and the detector must be prompt.
+// windowsOf returns the windows of a mapping. Only the aggregator's events wait for RollupWindow: a counter's or a
+// board's summary is read as often as it is written, and the detector must be prompt.
 func windowsOf(c *config.Config, function string, table schema.StreamTable) windows {
 	switch {
 	case function != Aggregator:
@@ -155,7 +155,7 @@ func windowsOf(c *config.Config, function string, table schema.StreamTable) wind
 	return windows{batchSize, c.BatchingWindow(), plan.FoldsTumblingWindow}
 }
 
-// newMapping makes the event source mapping of one stream to one function. Records that the function discards go to failures.
+// newMapping makes the event source mapping of one stream to one function. Discarded records go to failures.
 func newMapping(s awscdk.Stack, c *config.Config, from stream, failures awss3.Bucket, to function) readerMapping {
 	age, start := recordAge, "TRIM_HORIZON"
 	if to.name == Hotkeys {

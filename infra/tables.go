@@ -132,7 +132,7 @@ func billing(reads, writes config.Units) awsdynamodb.Billing {
 	})
 }
 
-// provisioned reports whether a table's billing is provisioned, which has a minimum capacity.
+// provisioned reports whether billing is provisioned, by a table's or index's units: only such billing has a minimum.
 func provisioned(u config.Units) bool { return u.Min > 0 }
 
 // utilization is the target utilization of provisioned capacity, in percent.

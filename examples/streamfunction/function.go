@@ -23,7 +23,7 @@ func main() {
 	lambda.Start(send)
 }
 
-// send posts the records of a batch, in order. If a record can't be posted, Lambda redelivers the batch from that record.
+// send posts the records of a batch, in order. If one can't be posted, Lambda redelivers the batch from it on.
 func send(ctx context.Context, batch events.DynamoDBEvent) (answer events.DynamoDBEventResponse, err error) {
 	for _, record := range batch.Records {
 		if err := post(ctx, record); err != nil {

@@ -57,10 +57,10 @@ func checkFieldTags(s *Stack, f *faults) {
 	}
 }
 
-// tag matches a tag. AWS allows 50 tags on a resource; mostTags leaves some to AWS and other tools.
+// tag matches a tag, key=value.
 var tag = regexp.MustCompile(`^[\pL\pN _.:/+@-]{1,128}=[\pL\pN _.:/+@-]{0,256}$`)
 
-const mostTags = 40
+const mostTags = 40 // of the 50 that AWS allows on a resource; the rest is for AWS and other tools
 
 var prefixForm = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9-]{0,30}-$`)
 
@@ -112,8 +112,8 @@ func checkScopes(c *Stack, f *faults) {
 	}
 }
 
-// longestWindow is the period of alarms, so that each period has the metrics of a window. With a longer
-// [Stack.RollupWindow] the aggregator would seem to be behind.
+// longestWindow bounds windows by the period of alarms, a minute: each period then has a window's metrics. With a
+// longer [Stack.RollupWindow] the aggregator would seem to be behind.
 const longestWindow = time.Minute
 
 func checkStream(c *Config, f *faults) {
@@ -133,9 +133,9 @@ var unattached = []string{
 
 // allUnattached returns all settings that an attached deployment does not have, also those of functions.
 func allUnattached() []string {
-	list, read := slices.Clone(unattached), Variables()["hotkeys"]
+	list, attached := slices.Clone(unattached), Variables()["hotkeys"]
 	for _, k := range Keys() {
-		if k.Variable != "" && !slices.Contains(read, k.Variable) {
+		if k.Variable != "" && !slices.Contains(attached, k.Variable) {
 			list = append(list, k.Name)
 		}
 	}

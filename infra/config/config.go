@@ -110,7 +110,7 @@ func (c *Config) Environment(function string) map[string]string {
 }
 
 // Parse parses a context. Unknown keys are faults. It ignores keys with other characters than letters and digits, which
-// are the CDK's.
+// are the CDK's. If the detector's Hold is not set, it follows from StreamShards and the window.
 func Parse(context map[string]any) (*Config, error) {
 	c := &Config{given: map[string]string{}, env: map[string]map[string]string{}}
 	var faults []error
@@ -178,8 +178,8 @@ func joinList(list []any) (string, error) {
 	return string(content), err
 }
 
-// firstFaults returns an error with the first fault of each setting, one a line, or nil without faults. Further faults
-// of a setting say nothing new: functions share settings, and later checks see a setting that can't be parsed as 0.
+// firstFaults returns an error with the first fault of each setting ("KEY is ...") and all other lines, or nil. Further
+// faults of a setting say nothing new: functions share settings, and an unparsable setting is 0 in later checks.
 func firstFaults(faults []error) error {
 	err := errors.Join(faults...)
 	if err == nil {

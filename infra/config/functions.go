@@ -26,7 +26,7 @@ type Key struct {
 	Variable string // environment variable of the functions; "" for the stack's own
 }
 
-// Keys returns all settings that an operator can set, in the order of Stack's fields.
+// Keys returns all settings that an operator can set, by name.
 func Keys() []Key {
 	var list []Key
 	for _, p := range fields(&Stack{}) {
@@ -66,7 +66,7 @@ func keyOf(variable string) string {
 	return strings.Join(words, "")
 }
 
-// computed returns the variables that an operator can't set.
+// computed returns the variables that an operator can't set, with their values.
 func (c *Config) computed() map[string]string {
 	set := map[string]string{"HOTSHARD_SOURCE_TABLE": ""}
 	for _, t := range schema.Tables(c.Names()) {

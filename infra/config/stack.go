@@ -49,7 +49,7 @@ type Stack struct {
 	// function of yours can be the second reader of each stream, and RollupWindow has no effect.
 	Readers string `env:"readers" envDefault:"two" oneOf:"two or one"`
 	// StreamShards is the expected number of open stream shards, one for each partition. `hotshard plan` estimates the
-	// number. It determines the other batching windows and the detector's Hold.
+	// number. It determines the batching windows besides RollupWindow, and the detector's Hold.
 	StreamShards int `env:"streamShards" envDefault:"4" between:"1 to 1000000"`
 	// RollupWindow is how long a delivery of events to the aggregator waits for more events, in whole seconds, 1s to
 	// 1m. A longer window makes rollups older and folds fewer.

@@ -3,14 +3,14 @@ package config
 // Units are the read or write units per second of a table or an index. 0 is not set.
 type Units struct {
 	Min, Seed int // only for provisioned billing: the lowest capacity, and the capacity when billing changes
-	Max       int
+	Max       int // of auto scaling, or on demand
 }
 
-// The capacity of each table and index with a load. Callers may load one table only, so each has to take the whole peak.
+// The capacity of each table and index with a load. Callers may load only one table, so each must take the whole peak.
 const (
 	maxPerPeak      = 2  // keys are distributed unevenly, and a score writes twice to its index
 	minPeakPercent  = 10 // auto scaling takes minutes to add the rest
-	utilizedPercent = 70 // of the seed capacity, by the peak
+	utilizedPercent = 70 // share of the seed capacity that the peak uses
 )
 
 // Units returns the units of a table, by its name, or zeros for a table that is always on demand without a maximum.
@@ -22,8 +22,8 @@ func (c *Config) Units(table string) (reads, writes Units) {
 	return reads, writes
 }
 
-// IndexUnits returns the capacity of each index. It scales down to 1 unit: without boards and sessions nothing is
-// written to an index.
+// IndexUnits returns the units of each index. Provisioned capacity scales down to 1 unit: without boards and sessions
+// nothing is written to an index.
 func (c *Config) IndexUnits() (reads, writes Units) {
 	reads, writes = c.units(c.PeakReads), c.units(c.PeakWrites)
 	reads.Min, writes.Min = min(1, reads.Min), min(1, writes.Min)

@@ -48,7 +48,7 @@ func New(log *slog.Logger, routes ...Routes) http.Handler {
 	})
 }
 
-// serve calls the handler of a path and the request's method. It rejects malformed queries, unknown paths and other methods.
+// serve calls the handler of a path and the request's method. It rejects malformed queries, unknown paths and methods.
 func (a *API) serve(w http.ResponseWriter, r *http.Request, path string) {
 	methods := a.calls[path]
 	handler := methods[r.Method]
@@ -66,7 +66,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, path string) {
 	}
 }
 
-// Describe registers routes only to document them.
+// Describe returns an API of the framework with the routes and GET /healthz, only to document them.
 func Describe(routes ...Routes) huma.API {
 	described := newAPI(new(oneCall))
 	registerAll(&API{described: described}, routes)
@@ -147,8 +147,8 @@ func Operation(who Audience, method, path, id, summary, description string) huma
 	return op
 }
 
-// Register adds a call. [Problem] converts the call's errors to responses. The handler is created at the first request, so
-// that a container starts sooner. A call that can't be registered panics then; TestTheDocument creates all handlers.
+// Register adds a call; a GET also serves HEAD. [Problem] converts its errors. The first request creates its handler,
+// so that containers start fast. A call that can't be registered panics there; TestTheDocument creates all handlers.
 func Register[I, O any](api *API, op huma.Operation, call func(context.Context, *I) (*O, error)) {
 	if api.described != nil {
 		addTo(api.described, op, call)
@@ -189,7 +189,7 @@ func (c *oneCall) HandleFunc(_ string, handler func(http.ResponseWriter, *http.R
 	c.HandlerFunc = handler
 }
 
-// recoverPanic responds to a panic of the deferring function with a 500, and logs the stack.
+// recoverPanic responds to a panic of the deferring function with a 500, and logs its stack, except ErrAbortHandler.
 func recoverPanic(w http.ResponseWriter, r *http.Request) {
 	switch fault := recover(); fault {
 	case nil:

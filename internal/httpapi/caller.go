@@ -10,12 +10,12 @@ import (
 
 type callerKey struct{}
 
-// Nameless is the Caller of all tokens without the claims sub, client_id and azp. They can't be distinguished.
+// Nameless is the Caller of all tokens with none of the claims sub, client_id and azp. They can't be distinguished.
 const Nameless = "jwt"
 
-// Caller returns the caller's identity as API Gateway found it: an IAM ARN, a Cognito identity, or the issuer and
-// subject of a token. All sessions of a role are one caller. It returns "" if the caller is not authenticated, as in
-// the local server.
+// Caller returns the caller's identity as API Gateway found it: an IAM ARN, a Cognito identity, or a token's issuer
+// with its subject or client. All sessions of a role are one caller. It returns "" if the caller is not authenticated,
+// as in the local server.
 func Caller(ctx context.Context) string {
 	caller, _ := ctx.Value(callerKey{}).(string)
 	return caller

@@ -16,8 +16,8 @@ import (
 // schemas is the key of a registry of schemas in an operation's metadata.
 const schemas = "schemas"
 
-// Decode parses a request's body into a value. It returns all faults that the operation's schema finds, or else a fault
-// for the first value that its Go type rejects. It returns a single fault, with status 400, if the body is not JSON.
+// Decode parses a request's body into a value. It returns all faults by the operation's schema, or else the first fault
+// by the value's Go type, or nil. If the body is not JSON, it returns one fault, with status 400.
 func Decode(ctx huma.Context, text []byte, into any) []error {
 	var tree any
 	syntaxFault := unmarshal(text, &tree, nil)
@@ -37,7 +37,7 @@ func Decode(ctx huma.Context, text []byte, into any) []error {
 // malformed is the fault of a body that is not JSON.
 type malformed struct{ *detail }
 
-// detail is embedded by this name, since a field named ErrorDetail would hide the method.
+// detail is embedded by this name, since a field named ErrorDetail would hide the method ErrorDetail.
 type detail = huma.ErrorDetail
 
 // GetStatus returns 400.
@@ -97,8 +97,8 @@ func readWhole(decoder *jsontext.Decoder, into *int64) error {
 
 // Bounds of the length of a whole number's text, which bound the arithmetic.
 const (
-	maxWhole    = 100
-	maxExponent = 3
+	maxWhole    = 100 // characters
+	maxExponent = 3   // characters after the e, with the sign
 )
 
 // parseWhole parses a number in any form, and reports whether it is a whole number of 64 bits.

@@ -26,7 +26,7 @@ func (Object) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Description: "Any JSON object of up to 400 KB"}
 }
 
-// Document is a document: a JSON object as DynamoDB stores it.
+// Document is a JSON object as DynamoDB stores it.
 type Document = map[string]types.AttributeValue
 
 // DocumentError reports a value that DynamoDB can't store. Path is the value's path in the document, as in
@@ -73,7 +73,7 @@ func ParseDocument(text []byte) (Document, error) {
 	return av.Value, nil
 }
 
-// convert returns a JSON value as DynamoDB stores it, or an error with its path. It may have depth levels.
+// convert returns a JSON value as DynamoDB stores it, or an error with its path. It may nest depth lists and maps.
 func convert(value any, path string, depth int) (types.AttributeValue, error) {
 	switch v := value.(type) {
 	case nil:

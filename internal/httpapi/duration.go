@@ -56,8 +56,8 @@ type DurationText string
 // Schema describes the duration in the OpenAPI document.
 func (DurationText) Schema(r huma.Registry) *huma.Schema { return Duration{}.Schema(r) }
 
-// Within returns the duration, and "" if it is valid. Otherwise it returns what the text must be: a duration that fits
-// [Duration.Within].
+// Within returns the duration and "", or, if the text is no duration that fits [Duration.Within], what the text must
+// be. The duration is then unusable.
 func (t DurationText) Within(least, most, step time.Duration) (time.Duration, string) {
 	var d Duration
 	if err := d.UnmarshalText([]byte(t)); err != nil {

@@ -9,8 +9,8 @@ import (
 // earlyTime bounds the calls in a function's init phase; Lambda allows 10 s in all.
 const earlyTime = 5 * time.Second
 
-// CallEarly makes a call in the init phase, within earlyTime, so that the first request need not wait for it. It only logs an
-// error, because the first request repeats the call. purpose describes the call in the log, such as "reading the shard map".
+// CallEarly makes a call in the init phase and waits for it, up to earlyTime, so that the first request need not. It
+// logs an error: the first request repeats the call. purpose names the call in the log, as in "reading the shard map".
 func CallEarly(ctx context.Context, log *slog.Logger, purpose string, call func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(ctx, earlyTime)
 	defer cancel()

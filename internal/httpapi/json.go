@@ -33,8 +33,8 @@ func (jsonAPI) Marshal(w io.Writer, _ string, answer any) error {
 // Unmarshal does nothing: inputs call [Decode]. The framework would keep only an error's text.
 func (jsonAPI) Unmarshal(string, []byte, any) error { return nil }
 
-// requireJSONBody rejects bodies that are not declared as JSON. Browsers let any web page send other media types without
-// a CORS preflight.
+// requireJSONBody rejects bodies that are not declared as JSON. Browsers let any web page send other media types
+// without a CORS preflight.
 func requireJSONBody(api huma.API) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		if ctx.Operation().RequestBody == nil {

@@ -66,7 +66,7 @@ func setHeader(r *http.Request, event events.APIGatewayV2HTTPRequest) {
 	r.Header.Del("Host")
 }
 
-// pathOf returns the path without the stage. The path begins with a stage other than $default.
+// pathOf returns the path without the stage, with which it begins in an event unless the stage is $default.
 func pathOf(event events.APIGatewayV2HTTPRequest) string {
 	path := cmp.Or(event.RawPath, event.RequestContext.HTTP.Path)
 	if stage := event.RequestContext.Stage; stage != "" && stage != "$default" {
@@ -86,7 +86,7 @@ type response struct {
 
 func (w *response) Header() http.Header { return w.header }
 
-// WriteHeader sets the status and fixes the header, as net/http does: later calls and informational statuses do nothing.
+// WriteHeader sets the status and fixes the header, as net/http does: later calls and statuses below 200 do nothing.
 func (w *response) WriteHeader(status int) {
 	if w.sent == nil && status >= http.StatusOK {
 		w.status, w.sent = status, w.header.Clone()
@@ -103,8 +103,8 @@ func (w *response) Write(p []byte) (int, error) {
 	return w.body.Write(p)
 }
 
-// forGateway returns the response in API Gateway's form. A body that isn't UTF-8 is in base64, cookies are listed apart,
-// and the values of each other header are joined with commas. The response to a HEAD has no body.
+// forGateway returns the response in API Gateway's form. A body that isn't UTF-8 is in base64, cookies are listed
+// apart, and the values of each other header are joined with commas. The response to a HEAD has no body.
 func (w *response) forGateway(head bool) events.APIGatewayV2HTTPResponse {
 	w.WriteHeader(http.StatusOK) // if the handler set no status
 	out := events.APIGatewayV2HTTPResponse{StatusCode: w.status, Headers: map[string]string{}, Cookies: w.sent["Set-Cookie"]}

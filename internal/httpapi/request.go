@@ -51,7 +51,7 @@ func queryFault(query string) huma.StatusError {
 // signaturePrefix begins the names of a signed URL's parameters, which are for API Gateway.
 const signaturePrefix = "X-Amz-"
 
-// rejectUnknownParameters rejects requests with unknown query parameters, or with repeated parameters that are not lists.
+// rejectUnknownParameters rejects requests with unknown query parameters, or repeated parameters that are not lists.
 func rejectUnknownParameters(api huma.API) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		var faults []error

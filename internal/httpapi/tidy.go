@@ -91,8 +91,8 @@ func shownFault(err error) *huma.ErrorDetail {
 // maxDepth bounds the depth of a request's objects.
 const maxDepth = 4
 
-// rejectedValue returns the value at a fault's location. For an unexpected member the framework sets the value to the whole
-// object, and the location ends in the member's name, which may contain dots: so any part of the location may be the name.
+// rejectedValue returns the value at a fault's location. For an unexpected member the framework's value is the whole
+// object, and the location ends in the member's name. The name may have dots, so each suffix of the location is tried.
 func rejectedValue(fault *huma.ErrorDetail) any {
 	members, ok := fault.Value.(map[string]any)
 	if !ok || fault.Message != validation.MsgUnexpectedProperty {
@@ -108,12 +108,12 @@ func rejectedValue(fault *huma.ErrorDetail) any {
 	return nil
 }
 
-// shownValue returns a value as JSON, or the beginning of its JSON as text if it is long.
+// shownValue returns a value as JSON, or the beginning of a string or of JSON longer than maxEcho, as text.
 func shownValue(value any) any {
 	if text, ok := value.(string); ok {
 		return cutEcho(text)
 	}
-	prefix := &prefixWriter{left: maxEcho + 1}
+	prefix := &prefixWriter{left: maxEcho + 1} // so that cutEcho cuts a longer text
 	err := jsonv2.MarshalWrite(prefix, value, jsontext.AllowInvalidUTF8(true), jsonv2.Deterministic(true))
 	switch {
 	case prefix.left == 0:
@@ -124,10 +124,10 @@ func shownValue(value any) any {
 	return json.RawMessage(prefix.text)
 }
 
-// prefixWriter keeps the first bytes written to it, and then returns errFull.
+// prefixWriter keeps the first bytes written to it. It returns errFull once it has all of them.
 type prefixWriter struct {
 	text []byte
-	left int
+	left int // bytes still to be kept
 }
 
 var errFull = errors.New("the prefix is complete")

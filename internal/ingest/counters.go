@@ -111,8 +111,8 @@ func deltaFault(i int, inc increment, message string) error {
 	return &huma.ErrorDetail{Location: fmt.Sprintf("body.increments[%d].delta", i), Message: message, Value: inc.Delta}
 }
 
-// addTotals adds the totals concurrently, and returns each counter's error, nil if it was written. An update that can't
-// start by [dynamo.StartBy] is not made; its error is ErrThrottled.
+// addTotals adds the totals concurrently, and returns each counter's error; nil if it was written, or its total is 0.
+// An update that can't start by [dynamo.StartBy] is not made; its error is ErrThrottled.
 func (s *Service) addTotals(ctx context.Context, totals []total, now time.Time) map[httpapi.Name]error {
 	errs, startBy := make([]error, len(totals)), dynamo.StartBy(ctx)
 	var group errgroup.Group

@@ -45,7 +45,7 @@ func (e newEvent) timeField() string {
 	return "time"
 }
 
-// timeOrNow returns the event's time, or else the time in its id. It returns now if the event has neither.
+// timeOrNow returns the event's time, or that in its id, or now without an id. An id that is no ULID needs a time.
 func (e newEvent) timeOrNow(now time.Time) (time.Time, *huma.ErrorDetail) {
 	if e.Time != nil {
 		return e.Time.Time, nil

@@ -58,8 +58,8 @@ func (keyText) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Extensions: map[string]any{"pattern": keyForm.String(), "minLength": 1, "maxLength": 255}}
 }
 
-// Resolve validates the key, and sets the path and the caller. It rejects several headers, because proxies join and split
-// headers differently. It rejects a key of a caller without a name, because another such caller could use the same key.
+// Resolve validates the key, and sets the path and the caller. It rejects several headers: proxies join and split
+// headers differently. It rejects a key of the caller Nameless, because another such caller could use the same key.
 func (k *CallKey) Resolve(ctx huma.Context) []error {
 	k.path, k.caller = ctx.Operation().Path, httpapi.Caller(ctx.Context())
 	var sent []string
@@ -163,7 +163,7 @@ func (k *CallKey) storedCall() once.Call {
 	return once.Call{Key: k.storedKey(), Digest: h.Sum(nil)}
 }
 
-// storedKey returns the key with a digest of the caller, so that callers do not share keys. A key has no #.
+// storedKey returns the key, after a digest of the caller (if not "") and a #, which no key has: callers share no keys.
 func (k *CallKey) storedKey() string {
 	if k.caller == "" {
 		return string(k.Key)

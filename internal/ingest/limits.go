@@ -155,7 +155,7 @@ type limitState struct {
 	ResetsAt  string       `json:"resets_at" format:"date-time" doc:"End of the window"`
 }
 
-// limitOutput has headers for a rejected hit only. draft-ietf-httpapi-ratelimit-headers defines RateLimit and its policy.
+// limitOutput has headers for a rejected hit only. draft-ietf-httpapi-ratelimit-headers defines the last two.
 type limitOutput struct {
 	RetryAfter string `header:"Retry-After" doc:"For a rejected hit: seconds until it would be allowed, if no others come"`
 	Policy     string `header:"RateLimit-Policy" doc:"For a rejected hit: the quota q of the limit that rejects it for the longest time, and its window w in seconds"`

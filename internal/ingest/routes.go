@@ -111,8 +111,8 @@ func worstError(errs []error) error {
 	return slices.MaxFunc(errs, func(a, b error) int { return cmp.Compare(rank(a), rank(b)) })
 }
 
-// noneAccepted returns the error response of a call without an accepted item, by the worst of errs. If that is an
-// invalid score, the response has the faults.
+// noneAccepted returns the error response of a call without an accepted item, by the worst of errs. The response has
+// the faults only if that error is an invalid score.
 func noneAccepted(ctx context.Context, errs []error, faults ...error) error {
 	err := worstError(errs)
 	if errors.Is(err, boards.ErrScoreRange) {

@@ -68,8 +68,8 @@ func (s Settings) observer(changer grow.Changer, log *slog.Logger) (shard.Observ
 	return grow.New(changer, grow.Options{Observe: s.Control == growth.Observe, Logger: log, By: "ingest", Shown: s.MetricNames.Shown})
 }
 
-// Handler returns the handler of all calls, and begins to read the shard map. A container calls it once, in its init
-// phase.
+// Handler returns the handler of all calls, after it has tried to read the shard map for up to 5 s. A container calls
+// it once, in its init phase.
 func Handler(ctx context.Context, settings Settings, client Client, log *slog.Logger) (http.Handler, error) {
 	service, err := New(settings, client, log)
 	if err != nil {

@@ -19,15 +19,15 @@ type Settings struct {
 	// EventRetention is how long events are kept after the UTC day on which they happened or were written, whichever is
 	// later. 0 keeps them for ever, else 1h or more.
 	EventRetention time.Duration `env:"HOTSHARD_EVENT_RETENTION" envDefault:"720h"`
-	// BoardRetention is how long a board's entries for a day, week or month are kept after its end. Entries for all time
-	// are always kept. 0 keeps all for ever, else 1h or more.
+	// BoardRetention is how long a board's entries for a day, week or month are kept after its end. Entries for all
+	// time are always kept. 0 keeps all for ever, else 1h or more.
 	BoardRetention time.Duration `env:"HOTSHARD_BOARD_RETENTION" envDefault:"720h"`
 	// KeyLifetime is for how long an Idempotency-Key applies its call once, 1h to 720h.
 	KeyLifetime time.Duration `env:"HOTSHARD_KEY_LIFETIME" envDefault:"24h"`
 	// Control is what happens to a throttled key: act adds write shards, observe only logs, and off does nothing.
 	Control growth.Control `env:"HOTSHARD_CONTROL" envDefault:"act"`
-	// EventAhead is how far in the future the times of events may lie, up to 8s. A change of an entity's shard count
-	// takes effect 3s later. All functions must have the same value.
+	// EventAhead is how far in the future the times of events may lie, up to 8s. An increase of an entity's
+	// shard count takes effect after this time and 2.25s more. All functions must have the same value.
 	EventAhead time.Duration `env:"HOTSHARD_EVENT_AHEAD" envDefault:"2s"`
 	// MetricNames is how log lines about shard counts name a key: plain, hashed (see [display.Pseudonym]) or off.
 	// Errors of AWS calls always name keys.
@@ -38,8 +38,8 @@ type Settings struct {
 	ViewAge  time.Duration // age at which the view of the shard map is refreshed, up to 5s; 0 is the library's default
 }
 
-// Deadline bounds the work for one request, with retries. It is shorter than the function's and the API's timeouts. A
-// waiting request occupies a container, so it is short: two attempts.
+// Deadline bounds the work for one request, with retries. It is shorter than the function's and the API's timeouts. It
+// has time for two attempts only, since a waiting request occupies a container.
 const Deadline = 2 * time.Second
 
 const maxKeyLifetime = 720 * time.Hour

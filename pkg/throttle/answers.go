@@ -19,14 +19,14 @@ var (
 	throttlingException  = exception{"ThrottlingException", "com.amazon.coral.availability#", "throttlingReasons"}
 )
 
-// answer is how DynamoDB answers a request beyond a limit of a table, or of a global index. docs/throttle.md has the sources.
+// answer is how DynamoDB answers a request that exceeds a limit of a table or global index. Sources: docs/throttle.md.
 type answer struct {
 	onDemand  bool // the table's billing mode
 	cause     partitions.Cause
 	index     bool // the limit is a global index's
 	exception exception
-	text      string // the exception's message, and the action's in a cancelled transaction
-	code      string // the action's in a cancelled transaction
+	text      string // message of the exception, or of an action's reason in a cancelled transaction
+	code      string // of an action's reason in a cancelled transaction
 }
 
 // AWS's texts.
@@ -66,7 +66,7 @@ var answers = []answer{
 	{true, partitions.MaxOnDemand, true, throttlingException, maximumText, throttlingCode},
 }
 
-// answerTo returns the answer to a request with at least one denial.
+// answerTo returns the answer to a request with these denials: the first row of answers for one of them.
 func answerTo(denied []partitions.Denial) *answer {
 	first := slices.IndexFunc(answers, func(a answer) bool { return slices.ContainsFunc(denied, a.appliesTo) })
 	return &answers[first]

@@ -13,9 +13,9 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// handle calls the handler of an operation. The engine gets the names of tables in place of their ARNs, since DynamoDB
-// Local rejects ARNs in transactions. The caller's response has the ARNs again. A call passes unchanged and uncharged if the
-// engine has a table under its ARN alone or not at all, or if a batch gives one table by its name and by its ARN.
+// handle calls an operation's handler with table names in place of ARNs, since DynamoDB Local rejects ARNs in
+// transactions. The response has the ARNs again. A call passes unchanged and uncharged if the engine has a table only
+// under its ARN or not at all, or if a batch names one table twice. An ARN of no table gets a ValidationException.
 func (c *call) handle(handler func(*call) (*http.Response, error)) (*http.Response, error) {
 	if !bytes.Contains(c.body, []byte("arn:")) {
 		return handler(c)
@@ -91,8 +91,8 @@ func (n *renaming) toName(nameOrARN string) string {
 // toARN returns the ARN that toName replaced by a name, or the name if toName replaced none by it.
 func (n *renaming) toARN(name string) string { return cmp.Or(n.arns[name], name) }
 
-// isNamed reports whether the engine has the same table under an ARN and under a name. It reports true if the engine
-// rejects all ARNs, since such an engine has tables by name only.
+// isNamed reports whether the engine has the same table under an ARN and under a name. If the engine has the name and
+// rejects the ARN as invalid, isNamed returns true: such an engine has tables by name only.
 func (c *call) isNamed(arn, name string) (bool, error) {
 	t, err := c.describe(name)
 	if err != nil {
@@ -105,8 +105,8 @@ func (c *call) isNamed(arn, name string) (bool, error) {
 		return true, nil
 	}
 	d, err := c.fetchDescription(arn)
-	rejection, _ := errors.AsType[rejection](err)
-	rejectsARNs := rejection.exception == "ValidationException"
+	rejected, _ := errors.AsType[rejection](err)
+	rejectsARNs := rejected.exception == "ValidationException"
 	sameTable := err == nil && d.Table.TableArn == t.ARN
 	if !rejectsARNs && !sameTable {
 		return false, unlessInvalid(err)
@@ -128,8 +128,8 @@ func unlessInvalid(err error) error {
 	return err
 }
 
-// renameTables returns a request or response in which newName has replaced each table's name or ARN. If two tables of a
-// map would have the same name, it returns the text unchanged, and false.
+// renameTables returns a request or response in which newName has replaced each table's name or ARN. It returns the
+// text unchanged, and false, if the text is no object or two tables of a map would have the same name.
 func renameTables(text []byte, newName func(string) string) (renamed []byte, ok bool) {
 	d, ok := newDocument(text)
 	if !ok {

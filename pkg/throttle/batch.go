@@ -132,8 +132,8 @@ func (b *batch) prepareReads() error {
 	return nil
 }
 
-// admitAndSend sends the admitted parts. It adds the others to the response's UnprocessedItems or UnprocessedKeys,
-// whichever unprocessed names. If all parts are throttled, the response is an exception.
+// admitAndSend sends the admitted parts, if there are any. It adds the other parts to the response's member named by
+// unprocessed: UnprocessedItems or UnprocessedKeys. If all parts are throttled, the response is an exception.
 func (b *batch) admitAndSend(unprocessed string, report capacityReport) (*http.Response, error) {
 	b.admit()
 	if b.throttled == len(b.parts) {
@@ -278,7 +278,7 @@ func (b *batch) readCharges(parts []*part, items []dynamo.Item, r *reply) []part
 		}
 	}
 	request := b.keys[parts[0].name]
-	hidden := request["ProjectionExpression"] != nil || request["AttributesToGet"] != nil
+	hidden := request["ProjectionExpression"] != nil || request["AttributesToGet"] != nil // the items' sizes
 	reads := make([]keyedRead, len(parts))
 	for i, p := range parts {
 		reads[i] = keyedRead{p.cost[0], sizes[p.primaryKey], hidden}

@@ -42,8 +42,8 @@ type call struct {
 	body      []byte
 }
 
-// forward sends an admitted request with some members changed. If no response arrives, the engine may have applied the
-// request, so its reserved charges stay.
+// forward sends an admitted request with some members changed, and with the report's ReturnConsumedCapacity. Without a
+// response the engine may have applied the request, so the reserved charges count as actual.
 func (c *call) forward(changed object, report capacityReport, reserved []partitions.Charge) (*reply, error) {
 	report.requestIn(changed)
 	r, err := c.send(changed)
@@ -68,8 +68,7 @@ func (c *call) passThrough() (*http.Response, error) {
 	return c.l.options.Base.RoundTrip(c.request(c.operation, c.body))
 }
 
-// request returns the caller's request with another operation and body. It keeps the
-// credentials, which may select a database.
+// request returns the caller's request with this operation and body. Its credentials stay: they may select a database.
 func (c *call) request(operation string, body []byte) *http.Request {
 	req := c.req.WithContext(c.req.Context())
 	req.Header = maps.Clone(req.Header) // shares the values, which stay unchanged
@@ -118,7 +117,7 @@ const maxReply = 128 << 20
 type reply struct {
 	resp     *http.Response
 	document        // the body
-	changed  object // members that differ in the response to the caller
+	changed  object // members that differ in the response to the caller; nil for a removed one
 }
 
 func readReply(resp *http.Response) (*reply, error) {
@@ -135,7 +134,8 @@ func readReply(resp *http.Response) (*reply, error) {
 	return &reply{resp, d, object{}}, nil
 }
 
-// readAll reads up to limit bytes. size is the expected number of bytes, or at most 0 if that is unknown.
+// readAll reads a text of size bytes; a shorter text is an error. It reads to the end, but at most limit bytes, if size
+// is 0 or less (unknown) or more than limit.
 func readAll(from io.Reader, size, limit int64) ([]byte, error) {
 	if size <= 0 || size > limit {
 		return io.ReadAll(io.LimitReader(from, limit))
@@ -167,7 +167,7 @@ func (r *reply) removeMember(name string) {
 
 func (r *reply) setMember(name string, value any) { r.changed[name] = encode(value) }
 
-// response returns the response for the caller, with a new checksum if it was changed.
+// response returns the caller's response, without unasked capacity, and with a new checksum if it was changed.
 func (r *reply) response(report capacityReport) (*http.Response, error) {
 	if err := report.hideUnasked(r); err != nil {
 		return nil, err

@@ -33,7 +33,7 @@ const (
 // requests and responses unchanged.
 type capacityReport struct{ caller, limiter string }
 
-// callerWantsTotal reports whether the caller wants only the sum of what the limiter wants.
+// callerWantsTotal reports whether the caller wants only totals, and the limiter the capacity of each index.
 func (c capacityReport) callerWantsTotal() bool {
 	return c.caller == totalCapacity && c.limiter == indexesCapacity
 }

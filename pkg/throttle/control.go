@@ -52,8 +52,8 @@ type Levels struct {
 	ReadTokens  float64 `json:"read_tokens"`
 }
 
-// Total counts all denials of one table or global index for one reason. Tables and indexes that exceed the number that a
-// limiter counts separately share totals with an empty Table.
+// Total counts all denials of one table or global index for one reason. The first 1,024 tables and indexes are counted
+// separately. All others share totals with an empty Table.
 type Total struct {
 	Reason  string  `json:"reason"`
 	Table   string  `json:"table"`
@@ -63,13 +63,13 @@ type Total struct {
 	Seconds int64   `json:"seconds"` // different seconds that had such denials
 }
 
-// Throttled counts the denials of one partition key for one reason. Key is empty for scans, which need all partitions.
+// Throttled counts the denials of one partition key for one reason. Key is empty for reads of all partitions (Scan).
 type Throttled struct {
 	Reason    string  `json:"reason"`
 	Table     string  `json:"table"`
 	Index     string  `json:"index,omitempty"`
 	Key       string  `json:"key"`                 // as [Limiter.Partition] takes it
-	Partition *int    `json:"partition,omitempty"` // the key's current partition
+	Partition *int    `json:"partition,omitempty"` // the key's current partition; nil if Key is empty or the table is not cached
 	Count     float64 `json:"count"`               // lower bound
 	Error     float64 `json:"error,omitempty"`     // the most by which Count may be too low
 }
@@ -86,8 +86,8 @@ func (l *Limiter) control() http.Handler {
 	return http.NewCrossOriginProtection().Handler(mux)
 }
 
-// Restart makes all partitions new: initial ranges, one second's tokens, no statistics. Holds of
-// transactions stay. A request in flight is counted, but does not debit the new buckets.
+// Restart makes all partitions new: initial ranges, one second's tokens, no statistics. Transactions' holds and the
+// history of throttled writes stay. A request in flight is counted, but does not debit the new buckets.
 func (l *Limiter) Restart() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

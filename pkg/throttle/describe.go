@@ -51,7 +51,7 @@ func (c *call) forget(name string) {
 	delete(c.l.tables, c.tableKey(name))
 }
 
-// database returns the request's host, access key and Region, separated by NUL. An engine may have a database for each.
+// database returns the request's host, access key and Region, joined by NUL. Without a signature the last two are "".
 func (c *call) database() string {
 	_, scope, _ := strings.Cut(c.req.Header.Get("Authorization"), "Credential=")
 	scope, _, _ = strings.Cut(scope, ",")

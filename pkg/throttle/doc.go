@@ -1,6 +1,6 @@
-// Package throttle makes an engine that never throttles, such as DynamoDB Local, throttle as DynamoDB does. A [Limiter] is an
-// http.RoundTripper for the clients of a process, or a proxy for other programs. It maps partition keys to partitions and
-// charges each partition the capacity units that AWS would. Requests over the limit are throttled with AWS's responses:
+// Package throttle makes an engine that never throttles, such as DynamoDB Local, throttle as DynamoDB does. A [Limiter]
+// is an http.RoundTripper for a process's clients, or a proxy for other programs. It maps partition keys to partitions
+// and charges each partition the capacity units that AWS would. Requests over a limit get AWS's responses:
 //
 //	l, err := throttle.New(throttle.Options{Partitions: 64, PartitionWCU: 20})
 //	if err != nil {
@@ -20,7 +20,7 @@
 // share its cost evenly.
 //
 // A partition's bucket holds one second's tokens. A table or global index as a whole has a limit, too: its provisioned
-// throughput, its on-demand maximum, or else the account's quota. Only provisioned throughput is saved for longer, for Burst.
+// throughput, its on-demand maximum, or else the account's quota. Only the provisioned one is saved longer, for Burst.
 //
 // A partition is a range of hashes of partition keys. It splits if it was at its limit for SplitAfter; five seconds
 // without a throttle end that time. It splits between two partition keys, so that its latest requests are divided most
@@ -32,9 +32,9 @@
 // A TransactWriteItems holds its items for TransactionHold from its admission, and its response waits until then.
 // Conflicts are handled as in
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html#transaction-conflict-handling:
-// another transaction on a held item, even a TransactGetItems, is cancelled with the reason TransactionConflict. A PutItem,
-// UpdateItem or DeleteItem of a held item gets a TransactionConflictException. A BatchWriteItem has no such exception, so
-// held items are left unprocessed. A TransactGetItems also conflicts with a write in flight; a TransactWriteItems does not.
+// another transaction on a held item, even a TransactGetItems, is cancelled with the reason TransactionConflict. A
+// single write of a held item gets a TransactionConflictException. A BatchWriteItem has no such exception, so held
+// items are left unprocessed. A TransactGetItems also conflicts with a write in flight; a TransactWriteItems does not.
 // Other reads never conflict. A transaction whose client token was used before goes to the engine.
 //
 // # Charges
@@ -63,8 +63,8 @@
 //
 // Keys and indexes come from DescribeTable. They are read again after a table was created, changed or deleted through
 // the limiter; other changes are not seen. Requests may give a table by its name or an ARN: both have one state. The
-// engine gets the name, and the caller's response has the ARN. Calls for a table that the engine has under the ARN alone, such as another
-// account's, pass unchanged and uncharged.
+// engine gets the name, and the caller's response has the ARN. Calls for a table that the engine has under the ARN
+// alone, such as another account's, pass unchanged and uncharged.
 //
 // A request without a response, for instance because its caller has left, costs what was debited at admission.
 //

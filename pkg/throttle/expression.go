@@ -16,8 +16,8 @@ type attributeChange struct {
 	value   types.AttributeValue // the new value; the variable computed if the request does not have it
 }
 
-// applyChanges returns the item after an update. before is nil if there was no item. A computed value is marked as
-// computed, but an attribute in a global index's partition key keeps its old value: an index write needs a partition key.
+// applyChanges returns the item after an update; before is nil for no item. A computed value becomes the variable
+// computed. If inPartitionKey, the attribute keeps its old value instead, since an index write needs a partition key.
 func applyChanges(before, key dynamo.Item, changes map[string]attributeChange, inPartitionKey func(string) bool) dynamo.Item {
 	after := dynamo.Item{}
 	maps.Copy(after, before)
@@ -60,8 +60,8 @@ func parseUpdates(expression string, names map[string]string, values dynamo.Item
 	return changes
 }
 
-// clauseChange returns how a clause (SET, REMOVE, ADD or DELETE) changes an attribute, or a value nested in it. rest
-// has the expression's words after the attribute.
+// clauseChange returns how a clause (SET, REMOVE, ADD or DELETE) changes an attribute. If it changes a nested value,
+// the attribute's new value counts as computed. rest has the expression's words after the attribute.
 func clauseChange(clause string, nested bool, rest []string, values dynamo.Item) attributeChange {
 	switch {
 	case nested:
@@ -89,7 +89,7 @@ func startsClause(word string) bool {
 	return false
 }
 
-// requiredValue returns the value that a KeyConditionExpression requires of an attribute by "=", or false if it requires none.
+// requiredValue returns the value that a KeyConditionExpression requires of an attribute by "="; false for none.
 func requiredValue(expression, name string, names map[string]string, values dynamo.Item) (types.AttributeValue, bool) {
 	list := words(expression)
 	for i := 1; i+1 < len(list); i++ {
@@ -118,7 +118,7 @@ func topLevelAttribute(path string, names map[string]string) (name string, neste
 	return name, nested
 }
 
-// words splits an expression into paths, placeholders and operators.
+// words splits an expression into paths, placeholders and single other characters, without blanks.
 func words(expression string) []string {
 	var all []string
 	start := -1                          // of the current word; -1 between words

@@ -50,8 +50,8 @@ type keyName struct{ table, index, key string }
 
 func newHistory(since time.Time) *history { return &history{since, make([]slot, maxSeconds)} }
 
-// countWrite counts one throttled write by its first denial. It counts nothing if the clock has gone back by an hour or more,
-// so that a later second has the slot.
+// countWrite counts one throttled write by its first denial. It counts nothing if a later second has the slot, since
+// the clock has gone back by an hour or more.
 func (h *history) countWrite(now int64, first partitions.Denial) {
 	s := &h.slots[now%maxSeconds]
 	if s.second > now {
@@ -78,10 +78,10 @@ func (s *slot) add(name keyName) {
 	s.keys[name]++
 }
 
-// firstSecond returns the first second of which all throttled writes are counted.
+// firstSecond returns the first second with counts: the one in which counting began, or the oldest that is kept.
 func (h *history) firstSecond(now int64) int64 { return max(h.since.Unix(), now-maxSeconds+1) }
 
-// writes returns a table's seconds with throttled writes, oldest first, from a time (included) to another (excluded).
+// writes returns a table's seconds with throttled writes, oldest first, from one second up to another (excluded).
 func (h *history) writes(table string, from, to time.Time, now int64) []ThrottledWrites {
 	var list []ThrottledWrites
 	for second := max(from.Unix(), h.firstSecond(now)); second < min(to.Unix(), now+1); second++ {
@@ -105,7 +105,7 @@ func (s *slot) writes(table string) ThrottledWrites {
 	return out
 }
 
-// countThrottledWrites adds writes, each given by its denials, to the history. It ignores reads, and writes without denials.
+// countThrottledWrites adds writes, each given by its denials, to the history. It ignores admitted writes, and reads.
 func (l *Limiter) countThrottledWrites(writes ...[]partitions.Denial) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -117,8 +117,8 @@ func (l *Limiter) countThrottledWrites(writes ...[]partitions.Denial) {
 	}
 }
 
-// ThrottledWrites returns the seconds in which writes to a table were throttled, oldest first, from a time (included) to
-// another (excluded). The table is given by its name or ARN. The limiter keeps the last hour.
+// ThrottledWrites returns the seconds in which writes to a table were throttled, oldest first, from the second of from
+// to the one before that of to. The table is given by its name or ARN. The limiter keeps the last hour.
 func (l *Limiter) ThrottledWrites(table string, from, to time.Time) []ThrottledWrites {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -34,8 +34,8 @@ func (c *call) passOrFail(err error) (*http.Response, error) {
 	return nil, err
 }
 
-// locate returns the item with a key. It ignores other attributes in key. It returns errInvalid if there is no such
-// table, or if the key lacks one of the table's key attributes.
+// locate returns the table, place and primary key of the item with a key; it does not read the item. It ignores other
+// attributes in key. It returns errInvalid if the engine has no such table, or the key lacks a key attribute.
 func (c *call) locate(table string, key dynamo.Item) (item, error) {
 	t, err := c.describe(table)
 	if err != nil {
@@ -58,7 +58,7 @@ type image dynamo.Item
 // Present reports whether the item exists.
 func (i image) Present() bool { return i != nil }
 
-// Key returns the text of a key attribute, or NUL for a computed value.
+// Key returns the text of a key attribute, NUL if it is empty or computed; false if the item has no such key.
 func (i image) Key(attribute string) ([]byte, bool) {
 	text, ok := keyText(i[attribute])
 	if ok && text == "" {
@@ -67,7 +67,7 @@ func (i image) Key(attribute string) ([]byte, bool) {
 	return []byte(text), ok
 }
 
-// SameIn reports whether these attributes are the same in both items; nil stands for all attributes.
+// SameIn reports whether these attributes, or all if nil, are the same in both items. A computed value equals none.
 func (i image) SameIn(other image, attributes []string) bool {
 	return equalItems(i.only(attributes), other.only(attributes))
 }

@@ -169,7 +169,7 @@ func equalItems(a, b dynamo.Item) bool {
 	return maps.EqualFunc(a, b, func(v, w types.AttributeValue) bool { return v != computed && dynamo.EqualValues(v, w) })
 }
 
-// numberText returns the same text for equal numbers. It returns a text that is not a number unchanged; the engine rejects it.
+// numberText returns the same text for equal numbers. It returns other texts unchanged, which the engine will reject.
 func numberText(text string) string {
 	if n, ok := decimal.Parse(text); ok {
 		return n.String()

@@ -45,13 +45,13 @@ func New(options Options) (*Limiter, error) {
 	}, nil
 }
 
-// Partition returns the initial partition, counted from 0, of a partition key in every table
-// and index. The key is a string's text, a number's digits (42, -1, 15e-1), or a binary value
-// in base64. Partitions begin as equal ranges of the keys' hashes. Splits are ignored.
+// Partition returns the initial partition, counted from 0, of a partition key in a table or index that begins with
+// [Options.Partitions] partitions, equal ranges of the keys' hashes. The key is a string's text, a number's digits
+// (42, -1, 15e-1), or a binary value in base64. Splits are ignored.
 func (l *Limiter) Partition(key string) int { return l.gate.Partition(key) }
 
 // Partitions returns the current number of a table's partitions, without the indexes' partitions. The table is given by
-// its name or ARN. For a table that no request has named, Partitions returns the initial number. If several of the
+// its name or ARN. For a table that no request has named, Partitions returns [Options.Partitions]. If several of the
 // engine's databases have the table, it returns the largest number.
 func (l *Limiter) Partitions(table string) int {
 	l.mu.Lock()
@@ -128,7 +128,7 @@ func (l *Limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 	return c.handle((*call).passThrough)
 }
 
-// passTooLong sends a request longer than maxRequest unchanged: the engine will reject it. begin is what was read of the body.
+// passTooLong sends a request of more than maxRequest bytes, which the engine will reject. begin has its first bytes.
 func (l *Limiter) passTooLong(req *http.Request, begin []byte) (*http.Response, error) {
 	req = req.Clone(req.Context())
 	req.Body = struct {

@@ -15,7 +15,7 @@ import (
 // Bounds of the options.
 const (
 	maxPartitionWCU = 100_000
-	maxTableWCU     = 1_000_000 // so that the units of a MaxBurst, in billionths, fit in 63 bits
+	maxTableWCU     = 1_000_000 // an hour (MaxBurst) of it, in billionths of a unit, fits in an int64
 
 	// defaultTableQuota is AWS's quota of a table or index, in RCU/s and in WCU/s.
 	defaultTableQuota = 40_000
@@ -27,25 +27,25 @@ const (
 
 // Options configure the limits.
 type Options struct {
-	// Partitions is the initial number of partitions of each table and each global index, 1 to
-	// 10,000. A new on-demand table has about four on AWS: it takes 4,000 WCU/s.
+	// Partitions is the initial number of partitions of each table and each global index, 1 to 10,000; more if
+	// provisioned throughput needs more. A new on-demand table has about four on AWS: it takes 4,000 WCU/s.
 	Partitions int
 	// PartitionWCU is one partition's write units a second, 1 to 100,000. AWS has 1,000.
 	PartitionWCU int
 	// PartitionRCU is one partition's read units a second, up to 300,000. 0 is three times PartitionWCU, as on AWS.
 	PartitionRCU int
-	// TableWCU limits a whole table's write units a second, in addition to its partitions'
-	// limits, up to 1,000,000. Global indexes do not count. 0 is the table's own limit: its
-	// provisioned throughput, its maximum on-demand throughput, or the account's quota.
+	// TableWCU limits a whole table's write units a second, up to 1,000,000, besides its partitions' limits. Writes to
+	// global indexes do not count. 0 is the table's own limit: its provisioned throughput, its maximum on-demand
+	// throughput, or the account's quota.
 	TableWCU int
 	// TableQuota is the account's quota of an on-demand table or index without a maximum, in
 	// RCU/s and WCU/s, up to 1,000,000. 0 is AWS's default of 40,000.
 	TableQuota int
-	// Burst is the time for which a provisioned table or index saves unused throughput, 1 s to
-	// an hour. 0 is a second. AWS saves up to 300 s, best effort. Partitions save one second.
+	// Burst is the time for which a provisioned table or index saves unused throughput, up to an hour. Less than a
+	// second is a second. AWS saves up to 300 s, best effort. Partitions save one second.
 	Burst time.Duration
-	// SplitAfter is how long a partition must be at its limit before it splits in two by its load, at most a day. With 0
-	// it never splits. AWS takes minutes. The items of a partition key stay together.
+	// SplitAfter is how long a partition must be at its limit before it splits in two by its load, at most a day. With
+	// 0 it never splits. AWS takes minutes. The items of a partition key stay together.
 	SplitAfter time.Duration
 	// TransactionHold is how long a TransactWriteItems holds its items, at most a second. Its response waits until
 	// then. With 0 nothing conflicts. AWS does not document how long it holds items; 5 ms is a fair guess.
@@ -77,7 +77,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Validate returns all invalid options in one error.
+// Validate returns all invalid options in one error, or nil.
 func (o Options) Validate() error {
 	o = o.withDefaults()
 	return errors.Join(

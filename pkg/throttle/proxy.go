@@ -11,8 +11,8 @@ import (
 
 // Proxy returns a handler that forwards requests to the engine at target through the limiter. If the engine can't be
 // reached, the response is a 502 with DynamoDB's InternalServerError. If a request's body ends early or has malformed
-// chunks, the response is a 400 with DynamoDB's SerializationException. GET /_throttle responds with a [Report].
-// POST /_throttle/reset does [Limiter.Restart], and POST /_throttle/split splits partitions; both respond with a Report.
+// chunks, the response is a 400 with DynamoDB's SerializationException. GET /_throttle responds with a [Report]. POST
+// /_throttle/reset does [Limiter.Restart], and POST /_throttle/split splits partitions; both respond with a Report.
 func (l *Limiter) Proxy(target *url.URL) http.Handler {
 	control := l.control()
 	forward := &httputil.ReverseProxy{

@@ -107,8 +107,8 @@ func (t *table) readTarget(index string) (*partitions.Space, []string, error) {
 	return nil, nil, errInvalid
 }
 
-// requiredValues returns the values that a query's condition requires of these attributes, by "=" or by EQ in the legacy
-// KeyConditions.
+// requiredValues returns the values that a query's condition requires of these attributes, by "=" or by EQ in the
+// legacy KeyConditions.
 func (in *readRequest) requiredValues(attributes []string) image {
 	values := image{}
 	for _, name := range attributes {

@@ -24,7 +24,7 @@ type throttlingReason struct {
 	Resource string `json:"resource"`
 }
 
-// reasonOf returns AWS's name of the limit: resource, operation, limit.
+// reasonOf returns a denial's reason, such as TableWriteKeyRangeThroughputExceeded, and the ARN of the table or index.
 func reasonOf(d partitions.Denial) throttlingReason {
 	name := "Table"
 	if d.Index != "" {
@@ -60,7 +60,7 @@ type cancellationReason struct {
 	Message string `json:",omitzero"`
 }
 
-// cancelThrottled counts a throttled transaction and returns its exception. denied has the denials of each action.
+// cancelThrottled counts a throttled transaction and returns its exception. denied has each action's denials or nil.
 func (c *call) cancelThrottled(denied [][]partitions.Denial) (*http.Response, error) {
 	c.l.countThrottled(c.operation, slices.Concat(denied...))
 	c.l.countThrottledWrites(denied...)
@@ -74,7 +74,7 @@ func (c *call) cancelThrottled(denied [][]partitions.Denial) (*http.Response, er
 	return c.cancelled(reasons)
 }
 
-// cancelForConflicts counts a transaction in conflict and returns its exception. blocked has the actions with held items.
+// cancelForConflicts counts a transaction in conflict and returns its exception. blocked has the conflicts by action.
 func (c *call) cancelForConflicts(blocked []bool) (*http.Response, error) {
 	reasons := make([]cancellationReason, len(blocked))
 	items := 0

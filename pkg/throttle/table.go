@@ -23,7 +23,7 @@ type table struct {
 
 type index struct {
 	*partitions.Space        // the table's, for a local index
-	name              string // of a local index, too
+	name              string // also of a local index, whose Space.Index is ""
 	rule              ddbstream.Index
 }
 
@@ -40,7 +40,7 @@ func (k keys) primaryKey(it dynamo.Item) (string, bool) {
 	return hash + "\x00" + sort, ok
 }
 
-// cost returns a write's charges, the table's first and then its indexes', by the item before and after; nil is no item.
+// cost returns a write's charges by the item before and after, nil for no item: the table's charge, then the indexes'.
 func (t *table) cost(place partitions.Place, before, after dynamo.Item) []partitions.Charge {
 	size := max(dynamo.Size(before), dynamo.Size(after))
 	charges := []partitions.Charge{place.Writes(unitsFor(size, writeBlock))}
@@ -100,8 +100,8 @@ type throughput struct {
 	OnDemandThroughput    struct{ MaxReadRequestUnits, MaxWriteRequestUnits int } // 0 or less is no maximum
 }
 
-// limits returns the limits of a whole table or index. On demand these are its maximum, or the account's quota if it
-// has no maximum; otherwise its provisioned throughput.
+// limits returns the limits of a whole table or index: its provisioned throughput, or, if it is on demand, its maximum
+// on-demand throughput, or else the account's quota.
 func (t throughput) limits(options Options, onDemand bool) partitions.Throughput {
 	limit := func(provisioned, maximum int) partitions.Limit {
 		switch {
@@ -118,7 +118,7 @@ func (t throughput) limits(options Options, onDemand bool) partitions.Throughput
 	}
 }
 
-// newTable returns a described table with full buckets. [Options.TableWCU] replaces the table's own limit of writes.
+// newTable returns a described table with one second's tokens. [Options.TableWCU] above 0 replaces its limit of writes.
 func newTable(gate *partitions.Gate, options Options, database string, d description) *table {
 	onDemand := d.Table.BillingModeSummary.BillingMode == "PAY_PER_REQUEST"
 	if options.TableWCU > 0 {
@@ -173,7 +173,7 @@ const (
 	maxARNs   = 64  // cached ARNs of a table: DynamoDB Local accepts ARNs of any account
 )
 
-// add caches a table. If maxTables are cached already, it removes any other table.
+// add caches a table. If maxTables are cached already, it first removes one of them, no matter which.
 func (t tables) add(key string, added *table) {
 	for other := range t {
 		if len(t) >= maxTables {

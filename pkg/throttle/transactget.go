@@ -80,8 +80,8 @@ type keyedRead struct {
 	sizeHidden bool // a projection hides the size
 }
 
-// keyedCharges returns the charges of reads with equal least charges, by the items' sizes. The reads whose size is
-// hidden share the rest of the units that the engine reported.
+// keyedCharges returns the charges of reads with equal least charges, by the items' sizes. Reads whose size is hidden
+// cost their least charge, and share the reported units that no charge covers.
 func keyedCharges(reads []keyedRead, reported partitions.Units) []partitions.Charge {
 	var charges, hidden []partitions.Charge
 	for _, read := range reads {
@@ -97,7 +97,7 @@ func keyedCharges(reads []keyedRead, reported partitions.Units) []partitions.Cha
 	return append(charges, spreadSurplus(hidden, reported)...)
 }
 
-// spreadSurplus distributes a surplus evenly over equal charges, in steps of a charge's units.
+// spreadSurplus adds a surplus to equal charges, evenly but in multiples of a charge's units. It drops a smaller rest.
 func spreadSurplus(charges []partitions.Charge, surplus partitions.Units) []partitions.Charge {
 	n := partitions.Units(len(charges))
 	for i := range charges {

@@ -34,7 +34,7 @@ func transactWrite(c *call) (*http.Response, error) {
 	return t.admitAndSend()
 }
 
-// admitAndSend sends the transaction if it is admitted, and charges for it. It passes one that the engine will reject.
+// admitAndSend sends the transaction if it is admitted, and charges for it. Invalid transactions pass uncharged.
 func (t *writeTransaction) admitAndSend() (*http.Response, error) {
 	if len(t.writes) == 0 || len(t.writes) > maxTransaction {
 		return t.passThrough()

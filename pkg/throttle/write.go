@@ -15,12 +15,12 @@ import (
 type write struct {
 	item
 	kind    string
-	key     dynamo.Item
+	key     dynamo.Item                // the key attributes
 	changes map[string]attributeChange // of an update
 
 	knowsBefore bool        // before was read
 	before      dynamo.Item // nil if there was no item
-	after       dynamo.Item // nil if there is no item; of an update, calculated from the request
+	after       dynamo.Item // nil if there is no item; of an update or condition check, set by setBefore
 }
 
 // Kinds of writes, as transactions name them.
@@ -140,7 +140,7 @@ func (c *call) fetch(writes ...*write) (map[partitions.ItemID]dynamo.Item, error
 	return found, nil
 }
 
-// fetchRound sends one BatchGetItem and returns the items, and the keys that the engine left unprocessed, by table name.
+// fetchRound sends one BatchGetItem, and returns the items and the keys that the engine did not process, by table name.
 func (c *call) fetchRound(wanted map[string]fetchKeys) (items map[string][]dynamo.Item, unprocessed map[string]fetchKeys, err error) {
 	r, err := c.askEngine("BatchGetItem", map[string]any{"RequestItems": wanted})
 	if err != nil {
@@ -157,7 +157,7 @@ func (c *call) fetchRound(wanted map[string]fetchKeys) (items map[string][]dynam
 	return got.Responses, got.UnprocessedKeys, nil
 }
 
-// fetchBefore reads each write's item from the engine and sets it as the item before the write.
+// fetchBefore reads each write's item from the engine and sets it as the item before the write; nil after an error.
 func (c *call) fetchBefore(writes ...*write) error {
 	found, err := c.fetch(writes...)
 	for _, w := range writes {
@@ -166,8 +166,8 @@ func (c *call) fetchBefore(writes ...*write) error {
 	return err
 }
 
-// fetchAfter reads the items of the updates among writes again and sets them as the items after the updates. If the read
-// fails, the calculated items stay.
+// fetchAfter reads the items of the updates among writes again and sets them as the items after the updates. If the
+// read fails, the calculated items stay.
 func (c *call) fetchAfter(writes ...*write) {
 	updates := slices.DeleteFunc(slices.Clone(writes), func(w *write) bool { return w.kind != update })
 	found, err := c.fetch(updates...)

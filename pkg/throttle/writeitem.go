@@ -81,7 +81,8 @@ func (s *singleWrite) calculable() bool {
 	return isNone(s.body.ReturnValues) || s.body.ReturnValues == oldValues
 }
 
-// mustRefetch reports whether the write may change entries of indexes in a way that its response does not show.
+// mustRefetch reports whether the limiter must read the item before and after an update: the table has global indexes,
+// the update is not calculable, and it changes an index key or its caller wants only updated attributes.
 func (s *singleWrite) mustRefetch() bool {
 	if len(s.globalIndexes) == 0 || s.calculable() {
 		return false
@@ -97,7 +98,7 @@ func (s *singleWrite) mustRefetch() bool {
 	return false
 }
 
-// leastCost returns the write's charges if the item before it was fetched, or else the least possible charge in the table.
+// leastCost returns the write's charges if the item before it was fetched, or else the table's least possible charge.
 func (s *singleWrite) leastCost() []partitions.Charge {
 	if s.knowsBefore {
 		return s.cost()
@@ -145,7 +146,7 @@ func (s *singleWrite) charges(r *reply, reserved []partitions.Charge) []partitio
 		s.fetchAfter(s.write)
 		return s.cost()
 	}
-	s.setBefore(got.Attributes)
+	s.setBefore(got.Attributes) // for ALL_NEW the item after the write, which has the same keys in global indexes
 	if s.calculable() {
 		return s.cost()
 	}
@@ -165,7 +166,7 @@ func (s *singleWrite) reportedCharges(r *reply, reserved []partitions.Charge) []
 	}
 	charges := []partitions.Charge{base}
 	for _, x := range s.indexes {
-		total := partitions.ToUnits(consumed[0].GlobalSecondaryIndexes[x.name].CapacityUnits)
+		total := partitions.ToUnits(consumed[0].GlobalSecondaryIndexes[x.name].CapacityUnits) // 0 for a local index
 		key, ok := ddbstream.IndexKey(&x.rule, image(s.before))
 		if !ok { // the update made the entry
 			key, ok = ddbstream.IndexKey(&x.rule, image(s.after))

@@ -87,9 +87,9 @@ func StartEngine(ctx context.Context, options Options) (*Engine, error) {
 	return nil, fmt.Errorf("no free port found in %d attempts: %w", startTries, err)
 }
 
-// An engine uses a random port of these, which lie below the range of outgoing connections. This process claims the port
-// by listening on the port 6,000 above. Without claims, two engines that start on one port at the same time would both
-// seem ready.
+// An engine uses a random port of 20,000 to 25,999, below the range of outgoing connections. This process claims the
+// port by listening on the port 6,000 above. Without claims, two engines that start on one port at the same time would
+// both seem ready.
 const (
 	firstPort = 20000
 	ports     = 6000

@@ -62,8 +62,8 @@ func (c *checkpoints) save(ctx context.Context, shard string, cp *checkpoint) er
 	return nil
 }
 
-// parseRows returns the checkpoints in rows by stream shard. It also returns the sort keys of
-// rows whose stream or stream shard no longer exists.
+// parseRows returns the checkpoints in rows by stream shard. old has the sort keys of rows of another stream, and of
+// rows whose stream shard is not in shards.
 func (c *checkpoints) parseRows(rows map[string]dynamo.Item, shards []Shard) (found map[string]checkpoint, old []string, err error) {
 	found = make(map[string]checkpoint)
 	for shard, item := range rows {
@@ -79,7 +79,7 @@ func (c *checkpoints) parseRows(rows map[string]dynamo.Item, shards []Shard) (fo
 	return found, old, nil
 }
 
-// queryRows returns the mapping's items by sort key. It does not parse them, so its errors may be transient.
+// queryRows returns the mapping's items by sort key, unparsed: its errors are those of calls, which can be retried.
 func (c *checkpoints) queryRows(ctx context.Context) (map[string]dynamo.Item, error) {
 	rows := make(map[string]dynamo.Item)
 	condition, consistent := "mapping = :m", true

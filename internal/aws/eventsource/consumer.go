@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// drainReads is the number of consecutive empty reads after which a drained stream shard counts as empty. The engine
-	// shows a write after some milliseconds, on a busy machine after up to a second.
+	// drainReads is the number of consecutive empty reads after which a drained stream shard counts as empty. The
+	// engine shows a write after some milliseconds, on a busy machine after up to a second.
 	drainReads = 8
 	// idleReads is the number of consecutive empty reads after which the poll interval is
 	// idlePoll: Lambda reads four times a second.
@@ -25,8 +25,8 @@ type consumer struct {
 	delivery delivery
 }
 
-// run delivers records until ctx ends. It returns true when the stream shard is closed and all its records are
-// delivered. With drain it also returns when no record is left.
+// run delivers records until ctx ends, and then returns its error. It returns true when the stream shard is closed and
+// all its records are delivered. With drain it also returns, with false, when no record is left.
 func (c *consumer) run(ctx context.Context, drain bool) (finished bool, err error) {
 	outlasting, cancel := outlastingContext(ctx)
 	defer cancel()

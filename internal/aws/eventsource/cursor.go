@@ -21,7 +21,7 @@ type Cursor struct {
 	shard    string
 	from     Position
 	after    string // sequence number of the last record that was read; "" for none
-	iterator string // "" if the next call needs a new one
+	iterator string // "" if the next call must request one
 	ended    bool   // no record follows
 	limit    int    // number of records to request from DynamoDB Local
 }
@@ -34,7 +34,7 @@ func (s *Stream) Cursor(shard string, from Position) *Cursor {
 // Seek moves to a position.
 func (c *Cursor) Seek(to Position) { c.from, c.after, c.iterator, c.ended = to, "", "", false }
 
-// Position returns the position of the next iterator: after the last record that was read, or else the last position set.
+// Position returns the position of the next iterator: after the last record that was read, or where reading begins.
 func (c *Cursor) Position() Position {
 	if c.after != "" {
 		return AfterSequence(c.after)
@@ -49,8 +49,8 @@ func (c *Cursor) HasRead() bool { return c.after != "" }
 func (c *Cursor) Located() bool { return c.iterator != "" }
 
 // Locate requests an iterator if the cursor has none. ended means that the stream shard is closed and has no more
-// records. An answer without an iterator may be wrong: Locate asks three times, and then reads the list of stream
-// shards.
+// records. An answer without an iterator may be wrong: Locate asks three times, and then lists the stream shards. If
+// this stream shard is open, the error is errNotDynamoDB.
 func (c *Cursor) Locate(ctx context.Context) (ended bool, err error) {
 	if c.iterator != "" || c.ended {
 		return c.ended, nil
@@ -75,8 +75,8 @@ func (c *Cursor) Locate(ctx context.Context) (ended bool, err error) {
 // Next returns the next page of up to limit records, and advances the cursor. The page refers to the buffer. If the
 // page is empty and not closed, the stream shard has no new records yet.
 //
-// After an error the cursor has not moved. After an error that [IsTransient] the caller may call Next again, which replaces
-// an expired iterator. After an error that [IsTrimmed] the next records have expired, and the caller must [Cursor.Seek].
+// After an error the cursor has not moved. After an error that [IsTransient] call Next again: it replaces an expired
+// iterator. After an error that [IsTrimmed] the next records have expired: call [Cursor.Seek].
 func (c *Cursor) Next(ctx context.Context, buffer *Buffer, limit int) (page Page, err error) {
 	if page.Closed, err = c.Locate(ctx); page.Closed || err != nil {
 		return page, err

@@ -36,7 +36,7 @@ func (d *delivery) deliver(ctx context.Context, batch []Record) error {
 	return nil
 }
 
-// deliverOnce delivers records once, and returns the records that are still to be delivered, in order.
+// deliverOnce delivers records once, and returns those still to be delivered, in order; after progress with 0 attempts.
 func (d *delivery) deliverOnce(ctx context.Context, batch pendingBatch) ([]pendingBatch, error) {
 	done, state, failure := d.invokeRecords(ctx, batch.records, d.cp.window)
 	if failure != nil && ctx.Err() != nil {
@@ -52,8 +52,8 @@ func (d *delivery) deliverOnce(ctx context.Context, batch pendingBatch) ([]pendi
 	return d.retryOrSplit(ctx, batch, failure)
 }
 
-// retryOrSplit returns what to deliver next after all records failed: both halves, all again after a pause, or nothing
-// if they are given up.
+// retryOrSplit returns what to deliver next after all records failed: both halves, with the same attempts, if Bisect is
+// set and there are several; or else all again after a pause, or nothing if they are given up.
 func (d *delivery) retryOrSplit(ctx context.Context, batch pendingBatch, failure error) ([]pendingBatch, error) {
 	m := d.mapping
 	m.o.Logger.Warn("event source mapping: a batch failed", "mapping", m.o.Name, "stream_shard", d.shard,
@@ -98,8 +98,8 @@ func (d *delivery) giveUp(batch pendingBatch, failure error) error {
 	return d.save()
 }
 
-// openWindowAt opens the window of a record that was created at this time, and ends the previous window. A later window
-// that is open stays open, and the record belongs to it.
+// openWindowAt ends the open window if created is not before its end, and opens the window of created if none is open.
+// So a late record belongs to the open window. Without TumblingWindow, openWindowAt ends any window and opens none.
 func (d *delivery) openWindowAt(ctx context.Context, created time.Time) error {
 	width := d.mapping.o.TumblingWindow
 	if w := d.cp.window; w != nil && (width == 0 || !created.Before(w.end)) {
@@ -141,7 +141,7 @@ func (d *delivery) finish(ctx context.Context) error {
 	return d.save()
 }
 
-// save writes the checkpoint, and waits as long as the table is unreachable.
+// save writes the checkpoint. It repeats failed writes until the context outlasting ends.
 func (d *delivery) save() error {
 	return d.mapping.retry(d.outlasting, func() error { return d.mapping.checkpoints.save(d.outlasting, d.shard, &d.cp) })
 }

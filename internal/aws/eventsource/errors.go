@@ -17,7 +17,7 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 )
 
-// ErrNoCredentials wraps the error of a credentials provider. Such an error is not transient.
+// ErrNoCredentials is matched by errors of calls for which a credentials provider failed. They are not transient.
 var ErrNoCredentials = errors.New("AWS credentials can't be retrieved")
 
 // errNotDynamoDB reports a response with status 200 that is not DynamoDB's.
@@ -29,8 +29,8 @@ type finalError struct{ error }
 // Final returns an error with the same text for which [IsTransient] returns false.
 func Final(err error) error { return finalError{err} }
 
-// IsTransient reports whether the same call may soon succeed: the connection failed, the response can't be decoded, or
-// the service failed. It returns false for a throttled call.
+// IsTransient reports whether the same call may soon succeed: no response arrived, it is not DynamoDB's, the service
+// failed, or an iterator is stale. It returns false for throttled and rejected calls, [ErrNoCredentials] and [Final].
 func IsTransient(err error) bool {
 	if IsStale(err) {
 		return true
@@ -87,7 +87,7 @@ func Cause(err error) string {
 	return err.Error()
 }
 
-// NewBackOff returns the pauses between attempts to reconnect: about 1 s, and up to 8 s.
+// NewBackOff returns the pauses between attempts to reconnect: about 1 s, then each 60 % longer, up to about 8 s.
 func NewBackOff() *backoff.ExponentialBackOff {
 	b := backoff.NewExponentialBackOff()
 	b.InitialInterval, b.Multiplier, b.RandomizationFactor = time.Second, 1.6, 0.2
@@ -95,8 +95,8 @@ func NewBackOff() *backoff.ExponentialBackOff {
 	return b
 }
 
-// Retry makes a call until it succeeds, fails with an error that is not transient ([IsTransient]), or limit is
-// over; 0 is no limit. It calls failed with each transient error.
+// Retry makes a call until it succeeds, fails with an error that is not transient ([IsTransient]), or ctx or limit (0
+// for none) ends. It calls failed with each transient error. If ctx has ended, it returns the error of ctx.
 func Retry(ctx context.Context, limit time.Duration, call func() error, failed func(error)) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := call()

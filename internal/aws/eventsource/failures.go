@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Failure is one line of a failure file: records that a mapping has given up, or a window whose final invocation failed.
+// Failure is one line of a failure file: records that a mapping gave up, or a window whose final invocation failed.
 type Failure struct {
 	Mapping     string    `json:"mapping"`
 	StreamShard string    `json:"streamShard"`

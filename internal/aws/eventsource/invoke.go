@@ -75,7 +75,7 @@ func (d *delivery) setPayload(records []Record, w *window, final, early bool) {
 	d.payload = appendPayload(d.payload[:0], records, fields)
 }
 
-// invoke invokes the handler with the payload. As in Lambda, a panic is a failure.
+// invoke invokes the handler with the payload, unless ctx has ended. The call outlasts ctx. A panic is a failure.
 func (d *delivery) invoke(ctx context.Context) (out []byte, err error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()

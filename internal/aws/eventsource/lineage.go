@@ -11,8 +11,8 @@ import (
 // Lineage reads the shards of a stream concurrently, each after its parent has been read to its
 // end. One goroutine calls its methods and functions; only the functions that Start returns run concurrently.
 type Lineage struct {
-	// List lists all shards. Children lists at least a parent's children, and may be nil. Both must retry by themselves:
-	// their errors end the lineage.
+	// List lists all shards. Children lists at least a parent's children, and may be nil. Both must retry by
+	// themselves: their errors end the lineage.
 	List     func(ctx context.Context) ([]Shard, error)
 	Children func(ctx context.Context, parent string) ([]Shard, error)
 
@@ -20,8 +20,8 @@ type Lineage struct {
 	// the shard's end, or the zero time if it stopped before the end.
 	Start func(shard string) func(context.Context) (ended time.Time, err error)
 
-	// Done is called after a shard was read, and after its children in the next listing were started. So at any time the
-	// shard or its children are in progress.
+	// Done is called when a shard is no longer read. If it was read to its end, the children that are known, or else
+	// those in the next listing, were started before. So at any time the shard or its children are in progress.
 	Done func(shard string)
 
 	Relist   time.Duration // time between two listings of all shards
@@ -86,8 +86,8 @@ func (l *Lineage) Ready() (ready []string) {
 	return ready
 }
 
-// Run reads the shards of [Lineage.Reset] and their descendants. It returns nil when nothing is left to read, and an
-// error when ctx ends, or when reading or listing fails.
+// Run reads the shards of [Lineage.Reset] and their descendants. Unless Endless, it returns nil when shards are known
+// and nothing is left to read. It returns an error when ctx ends, or when reading or listing fails.
 func (l *Lineage) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	l.group, l.ends = group, make(chan shardEnd)

@@ -53,7 +53,7 @@ func (m *Mapping) Drain(ctx context.Context) error {
 // GivenUp returns the number of records that went to the failure file since NewMapping.
 func (m *Mapping) GivenUp() int64 { return m.givenUp.Load() }
 
-// maxDoubled bounds the growth of a back-off, as a multiple of its start.
+// maxDoubled bounds a wait that doubles, as a multiple of the first wait.
 const maxDoubled = 50
 
 // retry repeats a call to the stream or to the checkpoints until it succeeds or ctx ends. It has no
@@ -74,7 +74,7 @@ func (m *Mapping) retry(ctx context.Context, call func() error) error {
 	}
 }
 
-// backOff returns the wait after failure number n, counted from 0.
+// backOff returns the wait after failure number n, from 0: BackOff, doubled each time, up to maxDoubled times BackOff.
 func (m *Mapping) backOff(n int) time.Duration {
-	return min(m.o.BackOff<<min(n, 16), m.o.BackOff*maxDoubled)
+	return min(m.o.BackOff<<min(n, 16), m.o.BackOff*maxDoubled) // a longer shift may overflow
 }

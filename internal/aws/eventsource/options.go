@@ -45,7 +45,7 @@ type MappingOptions struct {
 	PartialFailures bool
 
 	BackOff      time.Duration // before the second attempt, then doubled up to 50 times that; default 100 ms
-	PollInterval time.Duration // between reads of an empty stream; default 50 ms, and 250 ms once it is idle
+	PollInterval time.Duration // between reads of an empty stream shard; default 50 ms; 250 ms or more after 20 empty reads
 
 	Now    func() time.Time // default time.Now
 	Logger *slog.Logger     // default slog.Default; payloads are not logged

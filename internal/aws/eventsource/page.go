@@ -21,7 +21,7 @@ import (
 // MaxRecords is the maximum number of records of one call of GetRecords.
 const MaxRecords = 1000
 
-// maxBody is the maximum size of an answer. DynamoDB's have 1 MB of records, DynamoDB Local's 1,000 records of any size.
+// maxBody is the maximum size of an answer. DynamoDB's have 1 MB of records, DynamoDB Local's 1,000 of any size.
 const maxBody = 512 << 20
 
 // Page has the records of one call of GetRecords.
@@ -29,8 +29,8 @@ type Page struct {
 	Records []ddbstream.Record // refer to the buffer
 	Closed  bool               // no record follows: the stream shard was read to its end
 	Full    bool               // has as many records as were requested
-	Made    time.Time          // about the service's time of the answer; zero if no call was made
-	AsOf    time.Time          // the service's time when it answered, or earlier by up to a second and the call's duration
+	Made    time.Time          // the answer's Date if it lies within the call, else the call's start; zero without a call
+	AsOf    time.Time          // the service's time when it answered, or earlier by up to a second and the call's duration; zero without a call
 }
 
 // Buffer holds the answer that a page refers to. The zero value is ready to use. It holds one page at a time.
@@ -75,8 +75,8 @@ func answerTime(answer middleware.Metadata, sent time.Time) time.Time {
 	return sent
 }
 
-// captureBody returns an option that reads the body of an answer into body, and passes the SDK an empty object instead. The
-// SDK would make maps of all attributes, which takes many times as long as counting them. The SDK still reads errors.
+// captureBody returns an option that reads the body of an answer into body, and gives the SDK an empty object. The SDK
+// would make maps of all attributes, which takes many times as long as counting them. It still reads errors.
 func captureBody(body *bytes.Buffer) func(*dynamodbstreams.Options) {
 	readBody := middleware.DeserializeMiddlewareFunc("RawBody", func(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (middleware.DeserializeOutput, middleware.Metadata, error) {
 		out, metadata, err := next.HandleDeserialize(ctx, in)
@@ -99,8 +99,8 @@ func captureBody(body *bytes.Buffer) func(*dynamodbstreams.Options) {
 	}
 }
 
-// DropEmptyDeletes returns the records that DynamoDB would have written, in the memory of records. DynamoDB Local
-// also writes a record, without an image, when a delete finds no item because another delete came first.
+// DropEmptyDeletes returns the records that DynamoDB would have written, in the memory of records. DynamoDB Local also
+// writes a record, without an image, if another delete took the item first. In a stream without old images all stay.
 func (s *Stream) DropEmptyDeletes(records []ddbstream.Record) []ddbstream.Record {
 	hasOldImages := s.view == types.StreamViewTypeNewAndOldImages || s.view == types.StreamViewTypeOldImage
 	if !hasOldImages {

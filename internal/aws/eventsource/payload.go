@@ -26,7 +26,7 @@ type window struct {
 	state      []byte // JSON object, as the handler returned it
 }
 
-// windowAt returns the window that t falls into. Windows begin at multiples of their width since 1970. width is whole seconds.
+// windowAt returns the window that t falls into. Windows begin at multiples of width, in whole seconds, since 1970.
 func windowAt(t time.Time, width time.Duration) *window {
 	seconds := max(1, int64(width/time.Second))
 	start := time.Unix(t.Unix()/seconds*seconds, 0).UTC()

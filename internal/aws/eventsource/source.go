@@ -7,8 +7,8 @@ import (
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
 )
 
-// Source is the stream that a Mapping reads. OpenStream returns a table's stream. Tests wrap it in a stream that spreads
-// its records over more stream shards.
+// Source is the stream that a Mapping reads. OpenStream returns a table's stream. Tests wrap it in a stream that
+// spreads its records over more stream shards.
 type Source interface {
 	// ARN names the stream. Mappings with one ARN read one stream.
 	ARN() string

@@ -97,7 +97,7 @@ func (s *Stream) observeTimes(records []ddbstream.Record) {
 // maximum size.
 func (s *Stream) IsEngine() bool { return IsEngine(s.arn) }
 
-// IsEngine reports whether the ARN names a stream of DynamoDB Local. Emulators that contain DynamoDB Local may change it.
+// IsEngine reports whether the ARN names a stream of DynamoDB Local. Emulators that contain it may change the ARN.
 func IsEngine(streamARN string) bool {
 	return strings.Contains(streamARN, ":"+dynamolocal.EngineRegion+":")
 }
@@ -193,7 +193,7 @@ func AfterSequence(number string) Position {
 	return Position{kind: streamtypes.ShardIteratorTypeAfterSequenceNumber, after: number}
 }
 
-// AtTimestamp returns the position of the first record at t or later: see [Stream.FindsTimes].
+// AtTimestamp returns the position of the first record at t or later. DynamoDB Local can't: see [Stream.FindsTimes].
 func AtTimestamp(t time.Time) Position {
 	return Position{kind: streamtypes.ShardIteratorTypeAtTimestamp, time: t}
 }
@@ -217,8 +217,8 @@ func (s *Stream) iterator(ctx context.Context, shard string, position Position) 
 // emptyAnswers is the number of answers in a row without an iterator that prove that there is none.
 const emptyAnswers = 3
 
-// FindsTimes reports whether the service supports [AtTimestamp]. It requests such an iterator for one of these shards,
-// emptyAnswers times at most. The service does not support it if it rejects the request, or answers all requests with a
+// FindsTimes reports whether the service supports [AtTimestamp]; true for no shards. It requests such an iterator for
+// one shard, emptyAnswers times at most. The service does not support it if it rejects a request, or answers all with a
 // server fault but has an iterator at [TrimHorizon]: DynamoDB Local does, and so may emulators that contain it.
 func (s *Stream) FindsTimes(ctx context.Context, list []Shard, at time.Time) (bool, error) {
 	if len(list) == 0 {

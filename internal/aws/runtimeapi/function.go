@@ -52,8 +52,8 @@ const (
 	stopTimeout = 5 * time.Second
 )
 
-// Start starts the binary and waits until it asks for its first payload. It fails if the
-// process ends before that or reports an init error, which is a [FunctionError].
+// Start starts the binary and waits until it asks for its first payload. It fails if that takes longer than Timeout, or
+// if the process ends before that or reports an init error, which is a [FunctionError].
 func Start(ctx context.Context, options Options) (*Function, error) {
 	binary, err := filepath.Abs(options.Binary)
 	if err != nil {

@@ -103,8 +103,8 @@ func (s *server) serveInitError(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// finish returns the current invocation, and clears it. If the request is for another invocation, finish rejects it in the
-// Runtime API's form and returns nil.
+// finish returns the current invocation, and clears it. If the request is for another one, finish responds with 400 and
+// returns nil.
 func (s *server) finish(w http.ResponseWriter, r *http.Request) *invocation {
 	s.mu.Lock()
 	defer s.mu.Unlock()

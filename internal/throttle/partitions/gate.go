@@ -92,10 +92,10 @@ func (g *Gate) Settle(reserved, actual []Charge) {
 	}
 }
 
-// denials returns the limits that deny a charge. It also splits a partition that was at its limit for SplitAfter.
+// denials returns the limits that deny a charge. It records the request, and may split its partition by load.
 func (g *Gate) denials(c Charge, now int64) []Denial {
 	partitions, r := c.coveredPartitions(), g.rate(c)
-	var mean Units
+	var mean Units // of the covered partitions' tokens
 	for i := range partitions {
 		b := partitions[i].lane(c.Write)
 		b.refill(r, now)
@@ -120,7 +120,7 @@ func (g *Gate) denials(c Charge, now int64) []Denial {
 	return denied
 }
 
-// debit debits u from the buckets of a charge: its partitions' in equal shares, and the space's. A negative u adds tokens.
+// debit debits u from a charge's buckets: its partitions', in equal shares, and the space's. A negative u adds tokens.
 func (g *Gate) debit(c Charge, u Units, now int64) {
 	partitions, r := c.coveredPartitions(), g.rate(c)
 	for i := range partitions {

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Holds are the items that transactions and writes hold. It is safe for concurrent use.
+// Holds has the items that transactions hold, and those of single writes in flight. It is safe for concurrent use.
 type Holds struct {
 	hold time.Duration // how long a transaction holds its items
 	now  func() int64  // nanoseconds
 
 	mu      sync.Mutex        // guards the fields below
-	items   map[ItemID]string // client token of the transaction that holds the item
+	items   map[ItemID]string // client token, or "", of the transaction that holds the item
 	order   []heldItem        // the items held by transactions, by the end of their hold
 	writing map[ItemID]int    // number of single writes in flight
 	tokens  recentTokens
@@ -45,9 +45,9 @@ func (h *Holds) expire(now int64) {
 	}
 }
 
-// Begin holds a transaction's items and returns the end of the hold, in Unix nanoseconds. If another transaction holds
-// one of the items, Begin holds no item, and blocked reports for each item whether it is held. A transaction with a
-// reused client token holds nothing and is not blocked, since the engine has its response. "" is no client token.
+// Begin holds a transaction's items and returns the end of the hold in Unix nanoseconds, or 0 if it holds none. If
+// another transaction holds one of them, Begin holds none, and blocked reports for each item whether it is held; else
+// it is nil. A reused client token holds nothing and is not blocked: the engine has its response. "" is no token.
 func (h *Holds) Begin(token string, items []ItemID) (until int64, blocked []bool) {
 	if h.hold == 0 {
 		return 0, nil
@@ -132,7 +132,7 @@ func (h *Holds) Busy(items []ItemID) []bool {
 	return blocked
 }
 
-// recentTokens has the client tokens of at least the last ten minutes, as AWS does, or at least the last maxTokens.
+// recentTokens has the client tokens of at least ten minutes, as AWS does, or else at least the last maxTokens.
 type recentTokens struct {
 	current, previous map[string]bool
 	since             int64 // nanoseconds; when current began

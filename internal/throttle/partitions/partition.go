@@ -33,8 +33,8 @@ type lane struct {
 	requests      sample // since firstThrottle
 }
 
-// observe records a request and reports whether the lane was at its limit for splitAfter. A lane is at its limit from a
-// throttle until the time calm has passed without another throttle. If splitAfter is 0, observe does nothing.
+// observe records a request and reports whether it is throttled in a lane at its limit for splitAfter. A lane is at its
+// limit from a throttle until the time calm has passed without another. If splitAfter is 0, observe does nothing.
 func (n *lane) observe(hash uint64, throttled bool, now int64, splitAfter time.Duration) bool {
 	if splitAfter == 0 {
 		return false
@@ -61,7 +61,7 @@ func (s *Space) partitionIndex(hash uint64) int {
 	return i - 1
 }
 
-// lastHash returns the highest hash of a partition.
+// lastHash returns the highest hash of the partition at index i.
 func (s *Space) lastHash(i int) uint64 {
 	if i+1 == len(s.partitions) {
 		return math.MaxUint64

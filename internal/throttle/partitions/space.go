@@ -19,7 +19,7 @@ type Resource struct {
 // TableWriteKeyRangeThroughputExceeded.
 type Cause string
 
-// The causes. Only a partition's limit is KeyRange.
+// The causes. KeyRange is a partition's limit; the others limit a whole table or index.
 const (
 	KeyRange    Cause = "KeyRangeThroughputExceeded"
 	Provisioned Cause = "ProvisionedThroughputExceeded"
@@ -27,10 +27,8 @@ const (
 	Account     Cause = "AccountLimitExceeded"
 )
 
-// Throughput describes a table or index.
-type Throughput struct {
-	Reads, Writes Limit // of the whole table or index, in addition to its partitions' limits
-}
+// Throughput has the limits of a whole table or index, in addition to its partitions' limits.
+type Throughput struct{ Reads, Writes Limit }
 
 // Limit is a number of units a second, with the cause of its throttles. The zero value is no limit.
 type Limit struct {
@@ -46,7 +44,7 @@ type limit struct {
 	cause Cause
 }
 
-// newLimit returns the bucket of a Limit, or nil for no limit. It has one second's tokens: a new table has saved nothing.
+// newLimit returns the bucket of a Limit, or nil for no limit. The bucket begins with one second's tokens.
 func newLimit(l Limit, now int64) *limit {
 	if l.PerSecond == 0 {
 		return nil
@@ -75,8 +73,8 @@ func (s *Space) limit(write bool) *limit {
 	return s.reads
 }
 
-// NewSpace returns the partitions of a new resource, enough for its provisioned throughput. Each bucket has one second's
-// tokens.
+// NewSpace returns the partitions of a new resource: Limits.Partitions, or more if its provisioned throughput needs
+// more. Each bucket has one second's tokens.
 func (g *Gate) NewSpace(resource Resource, throughput Throughput) *Space {
 	now := g.now()
 	count := uint64(g.partitionCount(throughput))
@@ -86,7 +84,7 @@ func (g *Gate) NewSpace(resource Resource, throughput Throughput) *Space {
 	for i := range count {
 		low, rest := bits.Div64(i, 0, count) // i/count of all hashes
 		if rest > 0 {
-			low++ // the first hash that Partition maps to i
+			low++ // the first hash in the range
 		}
 		s.partitions = append(s.partitions, partition{
 			low:    low,
@@ -146,9 +144,9 @@ func (g *Gate) hash(key string) uint64 {
 	return binary.BigEndian.Uint64(sum[:8])
 }
 
-// Partition returns the initial partition, counted from 0, of a partition key in every space.
-// The key is a string's text, a number's digits (42, -1, 15e-1), or a binary value in base64.
-// Partitions begin as equal ranges of the keys' hashes. Splits are ignored.
+// Partition returns the initial partition, counted from 0, of a partition key in a space that begins with
+// Limits.Partitions equal ranges of hashes. The key is a string's text, a number's digits (42, -1, 15e-1), or a binary
+// value in base64. Splits are ignored.
 func (g *Gate) Partition(key string) int {
 	partition, _ := bits.Mul64(g.hash(key), uint64(g.limits.Partitions))
 	return int(partition)

@@ -48,11 +48,11 @@ func (l *limit) level(now int64) Level {
 	return Level{l.perSecond, l.tokens.Float()}
 }
 
-// AllPartitions has [Space.Split] split all partitions.
+// AllPartitions, in place of a number, makes [Space.Split] split all partitions.
 const AllPartitions = -1
 
-// Split splits one partition in two, given by its number in the order of hashes, or AllPartitions. It returns how many
-// were split. A partition of a single hash is not split, nor is any partition once the space has MaxPartitions.
+// Split halves the hashes of the partition with this number in the order of hashes, or of AllPartitions. It returns how
+// many were split. A partition of a single hash is not split, nor is any partition once the space has MaxPartitions.
 func (s *Space) Split(number int) int {
 	s.gate.mu.Lock()
 	defer s.gate.mu.Unlock()
