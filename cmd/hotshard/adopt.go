@@ -68,7 +68,7 @@ func (c *AdoptCmd) Run(ctx context.Context, std streams) error {
 	return err
 }
 
-// source returns the flags of this command as heatFlags, which have the AWS configuration and explain its errors.
+// source returns this command's flags as heatFlags, for their AWS configuration and their explanations of errors.
 func (c *AdoptCmd) source() *heatFlags {
 	return &heatFlags{page: "docs/adopt.md", Table: c.Table, Endpoint: c.Endpoint, Region: c.Region, PartitionWCU: awsPartitionWCU}
 }

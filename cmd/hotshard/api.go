@@ -68,7 +68,7 @@ type authFlags struct {
 	Auth string `copied:"auth" enum:"auto,iam,none" default:"auto" help:"iam signs calls with the AWS credentials of the environment, as a deployed API requires; none sends them unsigned; auto means none for a target on this machine and iam for any other."`
 }
 
-// signer returns a signer of calls to a target, or nil if the target needs none.
+// signer returns a signer of calls to a target; nil with --auth none and, with auto, for a target on this machine.
 func (a authFlags) signer(ctx context.Context, target string) (load.Sign, error) {
 	targetURL, err := url.Parse(target)
 	if err != nil {

@@ -89,7 +89,7 @@ func (c *CheckCmd) options() rebuild.Options {
 	}
 }
 
-// Run checks the selected summaries and prints what it found, even if it could not check all of them.
+// Run checks the selected summaries and prints what it found. After an error it prints only if any work was done.
 func (c *CheckCmd) Run(ctx context.Context, std streams, commands display.Commands) error {
 	client, err := c.client(ctx)
 	if err != nil {

@@ -61,7 +61,7 @@ func meaningOf(f *kong.Flag) string {
 	return f.Tag.Get("copied")
 }
 
-// value returns a flag's text from the command line or, if the flag is not there, from the environment.
+// value returns a flag's text from the command line, if it is there, or from the environment; "" if it is in neither.
 func (l commandLine) value(f *kong.Flag) (value string) {
 	for _, name := range f.Envs {
 		value = os.Getenv(name)
@@ -86,8 +86,8 @@ func findCommand(node *kong.Node, command string) *kong.Node {
 	return node
 }
 
-// completeArgs returns a command's arguments and, after them, the given flags that the command has and the arguments lack.
-// given has the flags' values by meaning. If the given table is an ARN, the ARN replaces the table's name in args.
+// completeArgs returns args and, after them, the given flags that the command has and args lacks, except --table. given
+// has the flags' values by meaning. If its table is an ARN, the ARN replaces the table's name in args.
 func completeArgs(command *kong.Node, args []string, given map[string]string) []string {
 	args = slices.Clone(args)
 	for _, f := range command.Flags {

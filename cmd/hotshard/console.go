@@ -77,7 +77,7 @@ func (c *ConsoleCmd) startCommand(line commandLine, cfg aws.Config) string {
 	return line.withFlag("region", cfg.Region)
 }
 
-// handler returns the console of a deployment or a table. readStream reads the table's stream, if any, until its context ends.
+// handler returns the console of a deployment or table. readStream reads the table's stream, or only waits for ctx.
 func (c *ConsoleCmd) handler(ctx context.Context, std streams, line commandLine, commands display.Commands) (handler http.Handler, readStream func(context.Context) error, err error) {
 	log := slog.New(slog.NewTextHandler(std.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	cfg, err := c.awsConfig(ctx)

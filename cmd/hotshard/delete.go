@@ -50,7 +50,7 @@ func (c *DeleteCmd) Validate() error {
 	return errors.Join(c.scanFlags.Validate(), c.tableFlags.Validate())
 }
 
-// Run deletes the key or player, and prints what was deleted.
+// Run deletes the key or player, and prints what was deleted. It is an error if --yes is missing, or something is left.
 func (c *DeleteCmd) Run(ctx context.Context, std streams, commands display.Commands) error {
 	client, err := c.client(ctx)
 	if err != nil {

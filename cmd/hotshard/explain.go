@@ -132,8 +132,8 @@ func (h *heatFlags) shardsSetLine(commands display.Commands) func(schema.BaseKey
 // apiVariable is the flag for a deployment's API. The user sets the shell's variable api to the URL, as in docs/deploy.md.
 const apiVariable = ` --target "$api"`
 
-// pastHeat returns the keys that took much of a partition's limit since options.From, from a deployment's heat table or from
-// the past of a stream. It reads the stream for at most maxPastRead, and shows its progress.
+// pastHeat returns the keys that took at least half of a partition's limit since options.From, from a deployment's heat
+// table or from the past of a stream. It reads the stream for at most maxPastRead, and shows its progress.
 func (h *heatFlags) pastHeat(ctx context.Context, std streams, cfg aws.Config, options live.PastOptions) ([]explain.Key, error) {
 	if h.Stack {
 		feed, err := h.deploymentHeat(ctx, cfg)
@@ -157,8 +157,8 @@ func (h *heatFlags) pastHeat(ctx context.Context, std streams, cfg aws.Config, o
 	return explain.HotKeys(ctx, past, func(string) string { return h.tableName() }, options.From, time.Now())
 }
 
-// windowsProgress returns the functions that advance and end a progress bar for the windows of a stream's past. progress
-// gets the number of windows that were read or skipped, and of all. Its first call draws the bar.
+// windowsProgress returns the functions that advance and end a progress bar for the windows of a stream's past.
+// progress gets the number of windows that were read or skipped, and that of all windows. Its first call draws the bar.
 func windowsProgress(std streams) (progress func(passed, all int), finish func()) {
 	var advanceBar func(int)
 	finishBar := func() {}

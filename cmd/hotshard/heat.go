@@ -107,7 +107,7 @@ func (h *heatFlags) dynamoDB(cfg aws.Config) *dynamodb.Client {
 	return dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) { o.DisableValidateResponseChecksum = h.Endpoint != "" })
 }
 
-// where returns the Region that is read, or "this machine".
+// where returns the Region that is read or, with --endpoint, "this machine".
 func (h *heatFlags) where(cfg aws.Config) string {
 	if h.Endpoint != "" {
 		return "this machine"
@@ -163,7 +163,7 @@ func lambdaClient(cfg aws.Config) *load.APIClient {
 	return &load.APIClient{Base: base, Sign: load.SignAs(cfg.Credentials, "lambda", cfg.Region), HTTP: &http.Client{Timeout: attemptTimeout}}
 }
 
-// tableHeat returns the heat of a table's stream, which the caller reads with Run. It sets the other fields of options.
+// tableHeat returns the heat of a table's stream, which the caller reads with Run. Of options it keeps only AtOnce.
 func (h *heatFlags) tableHeat(ctx context.Context, std streams, cfg aws.Config, options live.Options) (*heatFeed, error) {
 	found, err := h.findStream(ctx, std, cfg)
 	if err != nil {

@@ -65,8 +65,8 @@ var (
 	deniedCodes  = []string{"AccessDeniedException", "AccessDenied", "NotAuthorized"}
 )
 
-// explainError returns an error of one line for a failed read of heat: what is missing, where, and what to do. It returns an
-// unknown error unchanged, and every error after the end of ctx.
+// explainError returns an error of one line for a failed read of heat: what is missing, where, and what to do. It
+// returns err unchanged if err is nil, unknown or live.ErrNoStream, or if ctx has ended.
 func (h *heatFlags) explainError(ctx context.Context, cfg aws.Config, err error) error {
 	if err == nil || ctx.Err() != nil || errors.Is(err, live.ErrNoStream) {
 		return err

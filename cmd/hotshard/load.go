@@ -57,7 +57,7 @@ func (c *LoadCmd) Validate() error {
 	return c.options(load.Source{}).Validate()
 }
 
-// Run sends the load and prints the result.
+// Run sends the load. If a request was sent, it prints the result, even after an error. Differences are an error.
 func (c *LoadCmd) Run(ctx context.Context, std streams) error {
 	source, err := c.source()
 	if err != nil {

@@ -77,7 +77,7 @@ func (i interruption) Error() string {
 	return i.String()
 }
 
-// Is reports whether target is context.Canceled: some packages return a context's cause, others its error.
+// Is reports whether target is context.Canceled, since packages may return a context's cause in place of its error.
 func (i interruption) Is(target error) bool { return target == context.Canceled }
 
 func (i interruption) exitCode() int {

@@ -95,7 +95,6 @@ func (c *PlanCmd) planned(p plan.Plan) *planned {
 	}
 }
 
-// roundCosts rounds each cost to cents.
 func roundCosts(c plan.Cost) plan.Cost {
 	cents := func(usd float64) float64 { return math.Round(100*usd) / 100 }
 	return plan.Cost{Write: cents(c.Write), Read: cents(c.Read), Storage: cents(c.Storage), Total: cents(c.Total)}

@@ -26,7 +26,7 @@ type ShardsSpreadCmd struct {
 	JSON   bool          `name:"json" help:"Print the result as JSON."`
 }
 
-// defaultWatch is long enough for a counter with one write a second on each of a few write shards.
+// defaultWatch suffices to judge a counter whose write shards get a write a second each: five each are needed.
 const defaultWatch = 10 * time.Second
 
 // Validate returns an error if the flags are invalid.
@@ -150,7 +150,6 @@ func (c *ShardsSpreadCmd) printSpread(out io.Writer, r spreadResult) error {
 	return nil
 }
 
-// print prints a spread: each write shard's count, and the verdict.
 func (s shownSpread) print(out io.Writer, counted string) error {
 	t := newTable("write shard", counted, "against the mean")
 	for n, count := range s.Counts {
@@ -172,7 +171,7 @@ func (s shownSpread) deviation(count int64) string {
 	return fmt.Sprintf("%+.1f%%", 100*(float64(count)/s.Mean-1))
 }
 
-// verdictText returns the verdict, and the write shards that were not counted.
+// verdictText returns the verdict, and what it leaves out: items on write shards of another count, and new ones.
 func (s shownSpread) verdictText(counted string) string {
 	text := fmt.Sprintf("%s: write shard %d deviates most, by %.1f%% of the mean; chi-square %.2f, p = %.3g", s.Verdict, s.Furthest, 100*s.MaxDeviation, s.ChiSquare, s.P)
 	switch s.Verdict {

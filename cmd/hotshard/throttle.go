@@ -74,8 +74,9 @@ func (c *ThrottleCmd) handler() (http.Handler, error) {
 	return httpapi.ForHostsOf(c.Addr, limiter.Proxy(engine)), nil
 }
 
-// yieldToEngine leaves three quarters of the cores to the engine: on all of them, Go spends a sixth of the time on waking
-// threads. It also makes garbage collections rarer: each delays calls by milliseconds. GOMAXPROCS and GOGC take precedence.
+// yieldToEngine leaves three quarters of the cores to the engine. With all, Go spends a sixth of the time waking
+// threads. It also makes garbage collections rarer: each delays calls by milliseconds. GOMAXPROCS and GOGC take
+// precedence.
 func yieldToEngine() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(max(1, runtime.GOMAXPROCS(0)/4))
@@ -106,7 +107,7 @@ func (c *ThrottleCmd) Run(ctx context.Context, std streams) error {
 // drainTimeout is how long a stopped server waits for requests in flight.
 const drainTimeout = 5 * time.Second
 
-// serve serves a handler until the context ends, which is no error. Then it waits for the requests in flight.
+// serve serves a handler until the context ends, which is no error, and then waits up to drainTimeout for requests.
 func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	failed := make(chan error, 1)

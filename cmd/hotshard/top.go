@@ -31,7 +31,7 @@ func (c *TopCmd) Validate() error {
 	return c.heatFlags.Validate()
 }
 
-// Run shows hot keys until --duration is over, which is no error, or until ctx ends, which is one.
+// Run shows hot keys until --duration is over, which is no error, or until the caller's context ends, which is one.
 func (c *TopCmd) Run(ctx context.Context, std streams, commands display.Commands) error {
 	if c.Duration > 0 {
 		var cancel context.CancelFunc

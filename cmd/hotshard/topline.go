@@ -23,10 +23,10 @@ type topKey struct {
 	Table  string  `json:"table,omitempty"` // the key's table, if it is not viewOptions.Table
 	Key    string  `json:"key"`
 	Index  string  `json:"index,omitempty"`
-	Status string  `json:"status"`
-	Rate   float64 `json:"write_units_per_second"`
-	Error  float64 `json:"error"`
-	Share  float64 `json:"share"` // of a partition's limit
+	Status string  `json:"status"`                 // in this window
+	Rate   float64 `json:"write_units_per_second"` // a lower bound
+	Error  float64 `json:"error"`                  // the true rate is at most this much higher
+	Share  float64 `json:"share"`                  // of a partition's limit; 1 is all of it
 }
 
 // lineKeys is the maximum number of keys of a line.

@@ -38,7 +38,7 @@ func (s screen) table(title, quietLine string, limit float64, keys []query.HotKe
 		lines = append(lines, cutMiddle(visible(quietLine), s.width))
 	}
 	advice := s.advice(keys, nameOf)
-	room := max(1, s.height-2-len(lines)-len(advice))
+	room := max(1, s.height-2-len(lines)-len(advice)) // 2: the header, and the last line for the cursor
 	sharded := slices.ContainsFunc(keys, func(k query.HotKey) bool { return k.Type != "other" })
 	lines = append(lines, s.row(sharded, "NOW", "LIMIT", "PEAK", "STATUS", "SHARDS", "KEY"))
 	for _, k := range keys[:min(len(keys), room)] {

@@ -167,8 +167,8 @@ func (p *printer) quietLine() string {
 // Bounds of a table.
 const (
 	shownTime = 15 * time.Minute // how long a key that was hot is listed
-	tableKeys = 50
-	allKeys   = 10_000 // keys that are read if the options select some of them
+	tableKeys = 50               // keys that are read without Index and Prefix
+	allKeys   = 10_000           // keys that are read before Index and Prefix select some of them
 )
 
 // selectedKeys returns the keys that the options select, in the order of GET /v1/hot-keys: hot keys first.

@@ -45,8 +45,8 @@ func ParseAny(text string) (any, error) { return ParseDuration(text) }
 
 var errDuration = errors.New("want a duration such as 90s, 1h30m, 7d or 1d12h")
 
-// ParseDuration parses a duration in Go's form, which may begin with days of 24 hours: 7d, -1d12h. Its error says which form
-// is valid, and does not repeat the text.
+// ParseDuration parses a duration in Go's form, which may begin with days of 24 hours: 7d, or -1d12h for -36 hours. Its
+// error says which form is valid, and does not repeat the text.
 func ParseDuration(text string) (time.Duration, error) {
 	number, rest, inDays := strings.Cut(text, "d")
 	if !inDays {

@@ -38,7 +38,7 @@ func Pseudonym(name string) string {
 	return hex.EncodeToString(digest[:8])
 }
 
-// Several returns a number and its noun, which is singular for 1: 1 throttle, 2 throttles, 3 summaries.
+// Several returns a number and its noun, plural unless n is 1: 2 throttles, 3 summaries. Only -ry becomes -ries.
 func Several(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -92,8 +92,9 @@ func (f *Found) addKey(key string) {
 	}
 }
 
-// Examine reads a table's description, 100 whole items, and the keys of all items. A table that can't be adopted is no error:
-// its report has Refusals. Errors are those of calls, and of an invalid Options.Table.
+// Examine reads a table's description and, unless that or the format rules it out, 100 whole items and the keys of all.
+// A table that can't be adopted is no error: its report has Refusals. Errors are of Options.Table, DescribeTable and
+// scans.
 func Examine(ctx context.Context, db Client, options Options) (*Report, error) {
 	name, _, _, err := dynamo.TableName(options.Table)
 	if err != nil {

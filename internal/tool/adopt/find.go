@@ -214,9 +214,9 @@ func placesIn(texts []string) []place {
 // dynamoDBBegan is DynamoDB's release. Unix times that are all older are other numbers, such as ids of ten digits.
 var dynamoDBBegan = time.Date(2012, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// matchTimes returns the time that at least half of an attribute's texts have at a place, or nil. A number of ten digits may
-// look like a Unix time, and a text of 27 characters like a KSUID. These two forms count only if all texts with the place
-// have a time there.
+// matchTimes returns the time that at least half of an attribute's texts have at a place, or nil. Ten digits may be no
+// Unix time, and 27 characters no KSUID. So with either form it returns nil, too, if a text with the place has no time
+// there, if all times are older than DynamoDB (Unix), or if the texts with times are all equal (KSUID).
 func matchTimes(texts []string, attr string, where place) *ownTime {
 	found := &ownTime{attr: attr, place: where, days: true}
 	used, values, hasOtherText := map[string]bool{}, map[string]bool{}, false
@@ -262,8 +262,8 @@ func formOf(text string, where place) (f *form, at time.Time) {
 	return nil, at
 }
 
-// isBetterThan reports whether a time is more probably the item's own than another time in the same attribute: it is in more
-// texts, else not in the future, else more than a day.
+// isBetterThan reports whether a time is more probably the item's own than another time in the same attribute. The
+// first difference decides: it is in more texts, it has no time in the future, not all its times are whole days.
 func (o *ownTime) isBetterThan(other *ownTime, now time.Time) bool {
 	limit := now.Add(shardmap.MaxAhead)
 	if len(o.without) != len(other.without) {

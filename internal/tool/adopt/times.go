@@ -96,8 +96,8 @@ func (t *foundTimes) addScanned(s scanned) {
 	}
 }
 
-// compare orders the times of attributes, the most probable time of creation first: attributes whose names say so before
-// others, then times before whole days, then those whose newest time is earliest, then by name.
+// compare orders the times of attributes, the most probable time of creation first. The first difference decides: the
+// name says so, not all times are whole days, the newest time is earlier, the name sorts first.
 func (o *ownTime) compare(other *ownTime) int {
 	trueFirst := func(a, b bool) int {
 		switch {
@@ -113,7 +113,7 @@ func (o *ownTime) compare(other *ownTime) int {
 		trueFirst(!o.days, !other.days), o.last.Compare(other.last), strings.Compare(o.attr, other.attr))
 }
 
-// ownTime returns the time in an attribute if it may be the items' own, or else the reason, which is "" if there is no time.
+// ownTime returns the time in an attribute if it may be the items' own, or else why not; "" if there is no time.
 func (r *Report) ownTime(items []item, attr string, now time.Time) (own *ownTime, reason string) {
 	own, reason = findTime(items, attr, attr == r.SortKey, now)
 	switch {
@@ -121,7 +121,7 @@ func (r *Report) ownTime(items []item, attr string, now time.Time) (own *ownTime
 		return nil, reason
 	case attr == r.ttl:
 		return nil, "is the table's TTL attribute"
-	case attr == r.SortKey:
+	case attr == r.SortKey: // the next cases are for other attributes
 	case expiry.MatchString(attr):
 		return nil, "is the time of an expiry, by its name"
 	case changed.MatchString(attr):

@@ -24,7 +24,7 @@ type About struct {
 	Start   string `json:"start"`          // the command line that started this server
 	Demo    string `json:"demo,omitempty"` // what a demo shows; empty without one
 
-	// File is nil unless the page is a file, which has the answers inside.
+	// File describes the file if the page is a file, which has the answers inside. It is nil for a server's page.
 	File *FileInfo `json:"file,omitempty"`
 
 	// Signals returns the throttled writes in a span; nil if nothing counts them.

@@ -24,7 +24,7 @@ type FileInfo struct {
 // Bounds of a file.
 const (
 	maxRows  = 256            // rows of the table's map, and of each index's map
-	maxSince = 24 * time.Hour // of GET /v1/hot-keys
+	maxSince = 24 * time.Hour // the longest time of GET /v1/hot-keys
 	maxBytes = 8 << 20        // if the file is larger, each map gets half as many rows
 )
 
@@ -65,7 +65,7 @@ type recorder struct {
 	answers  map[string]json.RawMessage // by answerID
 }
 
-// getHeat records the heat of the table, or of an index. It returns the indexes that have writes.
+// getHeat records an index's heat, the table's for "", in at most this many rows. It returns the indexes with writes.
 func (r *recorder) getHeat(index string, rows int) (indexes []string, err error) {
 	query := url.Values{"group": {"base"}, "rows": {strconv.Itoa(rows)}, "from": {r.from.Format(time.RFC3339)}, "to": {r.to.Format(time.RFC3339)}}
 	if err := r.get("/v1/heat", index, query); err != nil {

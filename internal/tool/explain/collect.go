@@ -49,7 +49,7 @@ type Options struct {
 	Deployment   bool     // whether Tables are a deployment's
 	Index        string   // only this index; "" for tables and all indexes
 	From, To     time.Time
-	PartitionWCU float64          // of a limiter that doesn't report its own
+	PartitionWCU float64          // a partition's limit, unless a limiter reports its own
 	Commands     display.Commands // for the command lines in the report
 }
 
@@ -74,8 +74,8 @@ func (e *NoIndex) Error() string {
 	return fmt.Sprintf("Table %s has no index %q. Check --index: %s.", e.Table, e.Index, cmp.Or(strings.Join(e.Has, ", "), "it has none"))
 }
 
-// Run collects the evidence and returns the report, with a note for each unreadable source. It returns an error if a table or
-// index does not exist, if a log can't be read, or if ctx has ended.
+// Run collects the evidence and returns the report, with a note for each source that it can't read. Errors are of table
+// names, of DescribeTable, except a missing permission, of an absent index, of reading a log, and of ctx.
 func Run(ctx context.Context, sources Sources, options Options) (Report, error) {
 	firstTable := options.Tables[0]
 	options.Tables = slices.Clone(options.Tables)
@@ -129,8 +129,8 @@ func (c *collection) excludeNewest() {
 	c.To = countedTo
 }
 
-// describeAll adds all tables and their indexes. An absent table of a deployment is a note, unless all are absent: an attached
-// deployment has only some of the tables.
+// describeAll adds all tables and their indexes, and replaces ARNs in options.Tables by names. An absent table of a
+// deployment is a note, unless all are absent: an attached deployment has only some of the tables.
 func (c *collection) describeAll(ctx context.Context) error {
 	var absent []error
 	for i, nameOrARN := range c.options.Tables {
@@ -180,7 +180,7 @@ func isDenied(err error) bool {
 	return ok && slices.Contains([]string{"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "NotAuthorized"}, fault.ErrorCode())
 }
 
-// readLimiter adds a limiter's throttles, by reason and key.
+// readLimiter adds a limiter's throttles by reason and key. The report then starts when the limiter began to count.
 func (c *collection) readLimiter(ctx context.Context) {
 	limited, err := c.Limiter(ctx)
 	if err != nil {

@@ -20,8 +20,8 @@ const (
 	partitionKeyRule    = "-PKT-" // is in the name of a rule for throttled partition keys
 )
 
-// readContributors adds the throttled keys that Contributor Insights lists, of the tables and indexes with throttles. It
-// adds a note if it can't read them, or if Contributor Insights is off.
+// readContributors adds the throttled keys that Contributor Insights lists, of the tables and indexes with throttles,
+// or of all if no source counts throttles. It adds a note if it can't read them, or if Contributor Insights is off.
 func (c *collection) readContributors(ctx context.Context) {
 	if c.CloudWatch == nil {
 		return

@@ -52,7 +52,7 @@ func (e *Evidence) cure(g *group, t *tally, keys []Key) string {
 	return e.oneKeyCure(g, keys[0])
 }
 
-// retryCure returns the cure for few throttles, without a hot key; "" if there are more, or a key is hot.
+// retryCure returns the cure for few throttles without a hot key; "" otherwise, or if requests or minutes are unknown.
 func (g *group) retryCure(t *tally, keys []Key) string {
 	requests := g.Capacity(g.op).Requests
 	few := t.minutes > 0 && t.minutes <= fewMinutes && t.events <= fewShare*(requests+t.events)
@@ -70,8 +70,8 @@ func (g *group) noIndexCure(existing []string) string {
 	return fmt.Sprintf("Check whose errors these are: table %s has no index %s (%s). If the index was deleted, nothing throttles any more; else the errors are of another table, Region or account.", g.Table, g.Index, indexes)
 }
 
-// raisedLimit returns a sufficient value for a limit that was too low, in units a second: the demand in the seconds or minutes
-// with throttles, or twice the limit if the demand is unknown. It returns "N" if the limit is unknown, too.
+// raisedLimit returns a sufficient value for a limit that was too low, in units a second: the demand when requests were
+// throttled, with headroom, or twice the limit if the demand is unknown. It returns "N" if the limit is unknown, too.
 func (g *group) raisedLimit(t *tally, limit float64) string {
 	raised, peak := 2*limit, g.Capacity(g.op).Peak
 	switch {

@@ -116,8 +116,8 @@ type Resource struct {
 type Capacity struct {
 	Provisioned, MaxOnDemand, Warm, Quota float64
 
-	Peak      float64 // units a second in the busiest minute
-	Throttled float64 // units a second in the least busy minute with throttles
+	Peak      float64 // units a second in the busiest minute, or 5 minutes of a time over 3 h
+	Throttled float64 // units a second in the least busy minute, or 5 minutes, with throttles
 	Requests  float64 // successful requests
 }
 
@@ -132,7 +132,7 @@ func (r *Resource) Capacity(op Operation) Capacity {
 	return r.Writes
 }
 
-// Count is the number of throttles that a source counted for a reason, or for all reasons if Cause is "".
+// Count is the number of throttles that a source counted for a reason, or for all causes together if Cause is "".
 type Count struct {
 	Reason
 	Events  float64

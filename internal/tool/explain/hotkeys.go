@@ -54,8 +54,8 @@ func sinceText(history shard.History) string {
 	return " since " + httpapi.FormatTime(history[len(history)-1].At)
 }
 
-// Advice returns a function that returns the cure for a throttled or hot key of a deployment: "" for a key without write shards,
-// for reads, and if the shard count can't be read. setShards returns the command line that sets a shard count.
+// Advice returns a function that returns the cure for a throttled or hot key: general advice for the tables rollups,
+// shard map and heat; "" for other keys without write shards, for reads, and if the shard count can't be read.
 func Advice(names schema.Names, shards *shardmap.Map, setShards func(base schema.BaseKey, shards int) string, now func() time.Time) func(context.Context, Key) string {
 	return func(ctx context.Context, k Key) string {
 		if slices.Contains([]string{names.Rollups, names.ShardMap, names.Heat}, k.Table) {

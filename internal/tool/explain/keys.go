@@ -15,8 +15,8 @@ import (
 const maxKeys = 10
 
 // keysOf returns the keys that were throttled for a reason, the worst first, and the sources that name them. For a
-// partition's write limit it also returns hot keys. It returns a key whose source names no reason only if its table or index
-// was throttled for this reason alone, or if its writes are hot.
+// partition's write limit it also returns hot keys. It returns a throttled key whose source names no cause only if its
+// table or index was throttled for this reason alone or, for a partition's write limit, if its writes are hot.
 func (e *Evidence) keysOf(reason Reason) (keys []Key, sources []Source) {
 	isOnlyReason, bySource := e.isOnlyReason(reason), map[string][]Key{}
 	isWriteLimit := reason.Operation == Write && reason.Cause == KeyRange

@@ -131,7 +131,7 @@ func (l *logReader) readLine(line string) {
 	l.eventOf(&parsed, words).add(&parsed, words)
 }
 
-// readRecord reads a record. If its message is a line of an open event, such as of a stack, it adds the line to the event.
+// readRecord adds a record to its source's open event if its message continues the event, or else begins an event.
 func (l *logReader) readRecord(r record) {
 	l.setTime(r.text)
 	line := parseLine(r.line, r.source)
@@ -151,8 +151,9 @@ func (l *logReader) setTime(line string) {
 	}
 }
 
-// eventOf returns the event to which a line belongs: the event with the same request id, of the same source, or the newest
-// event. If the line belongs to none of them, eventOf begins a new event. The returned event is l.newest.
+// eventOf returns the event to which a line belongs, which is then l.newest: the open event with its request id, if the
+// line has no header; or else the open event of its source or, without header and source, the newest event. If the line
+// does not fit this event, eventOf begins a new one.
 func (l *logReader) eventOf(line *logLine, words []string) *logEvent {
 	ids := requestIDs(line.text)
 	if sameRequest := l.eventWithID(ids); sameRequest != nil && !line.headed {
@@ -248,8 +249,8 @@ func (l *logReader) countEvent(event *logEvent) {
 	}
 }
 
-// countedBefore reports whether all requests of an event were counted before, and returns the reasons of the last of them. It
-// records the requests that were not, without reasons.
+// countedBefore reports whether all requests of an event were counted before, false if it has no request ids, and
+// returns the reasons of the last of them. It records the requests that were not, without reasons.
 func (l *logReader) countedBefore(event *logEvent) (before []Reason, repeated bool) {
 	repeated = len(event.ids) > 0
 	for _, id := range event.ids {

@@ -14,7 +14,7 @@ type logCounts struct {
 	seconds map[Reason]*seconds // only of throttles with a time
 	named   map[Reason]bool     // whether ThrottlingReasons named the reason
 	keys    map[Key]int         // throttles of a key
-	errors  int                 // throttles within the time, on the tables or without a reason
+	errors  int                 // throttles within the time, of the explained tables or of an unknown table
 	others  int                 // throttles of other tables
 	outside int                 // throttles outside the time
 	unnamed int                 // throttles of an index that the log doesn't name

@@ -45,11 +45,11 @@ var rubyError = regexp.MustCompile(`^\S+?:\d+:in `)
 type logEvent struct {
 	// These say which lines belong to the event.
 	logged  bool   // the first line is a logger's
-	throws  bool   // the first line names a throttle
+	throws  bool   // the first line names an exception of a throttle, or its text
 	titled  bool   // a line begins with an exception's class
 	stack   bool   // a line is indented
 	tracing bool   // Python's stack has begun, and its exception has not come
-	headed  bool   // the lines of that stack have headers
+	headed  bool   // the newest line at the margin, such as that stack's first, has a logger's header
 	ruby    string // position of the first error of Ruby
 	last    string // newest line that is not blank
 
@@ -109,8 +109,8 @@ func (e *logEvent) belongs(next *logLine, words []string) bool {
 	return e.logged && !anotherThrottle
 }
 
-// conflicts reports whether a line begins another event, since it and the event have request ids. ids are the line's, and not
-// the event's. A line of a stack or a cause never conflicts.
+// conflicts reports whether a line begins another event, because both have request ids, and these differ. ids are the
+// line's. A line of a stack or a cause never conflicts.
 func (e *logEvent) conflicts(line *logLine, ids []string) bool {
 	return len(ids) > 0 && len(e.ids) > 0 && !indented(line.text) && !continuation.MatchString(line.text)
 }

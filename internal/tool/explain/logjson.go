@@ -54,8 +54,8 @@ var lastComma = regexp.MustCompile(`,(\s*[}\]])`)
 // maxNesting bounds the depth of values that flatten writes.
 const maxNesting = 16
 
-// eventsIn returns the elements of the outermost array whose objects have times, as in the output of tools that export logs. A
-// text that is an array has only events. A single event may contain arrays of objects without times.
+// eventsIn returns the elements of the outermost array whose objects have times, as in the output of tools that export
+// logs. A text that is an array has only events. An object with a time is itself an event, and may contain arrays.
 func eventsIn(value any, depth int) (elements []any, found bool) {
 	switch v := value.(type) {
 	case []any:

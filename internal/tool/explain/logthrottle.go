@@ -88,7 +88,7 @@ func findName(form *regexp.Regexp, text string) string {
 	return strings.Join(match[1:], "")
 }
 
-// tableOf returns the table that a text names, or else the explained table if there is only one.
+// tableOf returns a text's table, also by a similar name; without a name the explained table, if there is only one.
 func (c *collection) tableOf(text string) string {
 	if table := findName(tableName, text); table != "" {
 		return table
@@ -106,7 +106,8 @@ func (c *collection) tableOf(text string) string {
 }
 
 // resourceOf returns the table or index of a throttle's text. arn is an ARN in the text, or "". isIndex means that the
-// throttle is an index's. known is false if the text fits no table or index, or several; id then may have the table.
+// throttle is an index's. known is false if the text fits no table or index, or several; id then may have the table. An
+// index that the text names by index_name need not exist.
 func (c *collection) resourceOf(text, arn string, isIndex bool) (id ID, known bool) {
 	if _, path, ok := strings.Cut(arn, ":table/"); ok {
 		if id.Table, id.Index, ok = strings.Cut(path, "/index/"); ok {

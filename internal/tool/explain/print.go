@@ -64,7 +64,6 @@ func (r Report) Text() string {
 	return text.String()
 }
 
-// keyLine returns a key with its rates.
 func keyLine(k KeyRate) string {
 	parts := []string{k.Key}
 	if k.Units > 0 {

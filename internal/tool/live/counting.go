@@ -154,7 +154,7 @@ func (c *shardCounter) finish() {
 	c.deliverGaps(c.windows.startOf(c.readTo).Add(Window))
 }
 
-// deliveredUntil returns the time by which delivered windows end.
+// deliveredUntil returns the time until which the stream shard's windows were delivered.
 func (c *shardCounter) deliveredUntil() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

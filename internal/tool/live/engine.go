@@ -20,8 +20,8 @@ func stampEach(records []ddbstream.Record, estimate func(ddbstream.Record) time.
 // maxDelay is the longest time from a record's creation to its poll that is usual if times are exact.
 const maxDelay = pollInterval + grace
 
-// spreadSincePoll returns a function that estimates the times of a page's records, in order: evenly between two polls, but in the
-// records' minutes. A record that is at most maxDelay old keeps its time, which may be exact.
+// spreadSincePoll returns a function that estimates the times of a page's records, in order: evenly from since, the
+// last poll, to until, but in the records' minutes. A time at most maxDelay before its estimate stays: it may be exact.
 func spreadSincePoll(since, until time.Time, records int) func(ddbstream.Record) time.Time {
 	step := max(0, until.Sub(since)) / time.Duration(max(1, records))
 	at := since.Add(step / 2)

@@ -55,14 +55,15 @@ func (h *history) isFirstSpanTooOld(tier int, now time.Time) bool {
 	return end.Add(tiers[tier].keep).Before(now)
 }
 
-// firstSpan returns the time of the next tier's window, or else one of the last tier, that has the tier's first window.
+// firstSpan returns the time of the next tier's window that has the tier's first window; in the last tier, its own
+// time.
 func (h *history) firstSpan(tier int) (start, end time.Time) {
 	length := tiers[min(tier+1, len(tiers)-1)].length
 	start = h[tier][0].Start.Truncate(length)
 	return start, start.Add(length)
 }
 
-// foldFirstSpan folds a tier's first span into a window of the next tier. It drops a last tier's span, and one that is not whole.
+// foldFirstSpan folds a tier's first span into the next tier. It drops the last tier's, and one whose start is missing.
 func (h *history) foldFirstSpan(tier int) {
 	start, end := h.firstSpan(tier)
 	spanWindows := windowsBetween(h[tier], start, end)

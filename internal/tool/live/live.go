@@ -40,8 +40,8 @@ type Options struct {
 	Streams *dynamodbstreams.Client
 	Found   Found
 
-	// AtOnce begins the first window when reading begins, so that it is complete early. Windows are then not aligned with
-	// minutes, and kept only for an hour.
+	// AtOnce begins the first window when reading begins, so that it is complete early. Windows are then not aligned
+	// with minutes. After an hour each is folded into the minute in which it starts.
 	AtOnce bool
 
 	// PartitionWCU is a partition's limit in WCU/s, 1,000 by default.
@@ -80,7 +80,7 @@ const Threshold = 0.7
 const MaxCalls = 32
 
 // Run reads until ctx ends, the service throttles, the stream is gone, or an error is permanent. It retries after other
-// errors, and continues after the last record. Run always returns an error: ctx's if ctx has ended.
+// errors, and waits for new records after the last one. Run always returns an error: ctx's if ctx has ended.
 func (r *Reader) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	s := &stream{Stream: eventsource.NewStream(r.o.Streams, r.o.Found.Stream, r.o.Found.View), r: r}
@@ -122,7 +122,7 @@ func (r *Reader) Settled() time.Time { return r.windows.completeUntil() }
 // last day, and ten minutes in the last week. A window that was read and has no writes has an item without keys.
 //
 // An item's coverage is the share of the window that was read, averaged over the stream shards: all of 9 stream shards and
-// half of the tenth is 0.95. 1e-9 means that nothing was read.
+// half of the tenth is 0.95. 0 means that all was read, 1e-9 that nothing was.
 func (r *Reader) Windows(_ context.Context, from, to time.Time, _ time.Duration) iter.Seq2[heat.Window, error] {
 	return func(yield func(heat.Window, error) bool) {
 		for _, w := range r.windows.complete(from, to) {

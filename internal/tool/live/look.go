@@ -169,7 +169,6 @@ type mappingPage struct {
 	NextMarker          string // "" on the last page
 }
 
-// listMappings returns a page of event source mappings.
 func listMappings(ctx context.Context, client *load.APIClient, query url.Values) (page mappingPage, err error) {
 	err = client.Call(ctx, http.MethodGet, "/2015-03-31/event-source-mappings/?"+query.Encode(), "", nil, &page)
 	if fault, ok := errors.AsType[*load.CallError](err); ok && fault.Status == http.StatusForbidden {

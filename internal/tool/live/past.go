@@ -77,9 +77,9 @@ const (
 	retryTimeout = 5 * time.Minute            // how long a failing call is retried
 )
 
-// ReadPast reads a stream's past in windows of 10 s. It polls each stream shard at most once a second. If it can't read all
-// windows in time, it reads random windows, which are about equally far apart. It reads the same windows of all stream shards,
-// so either all records of a window are counted, or none.
+// ReadPast reads a stream's past in windows of 10 s. It polls each stream shard of AWS at most once a second. If it
+// can't read all windows in time, it reads random windows, about equally far apart. It reads the same windows of all
+// stream shards, so either all records of a window are counted, or none.
 //
 // A service without AT_TIMESTAMP, such as DynamoDB Local, is read from its oldest record on, until the time is over.
 //
@@ -226,8 +226,9 @@ func (r *pastReader) addWindow(start time.Time) {
 // newestWindows is the number of newest windows that are always read: they decide which keys are hot at the end.
 const newestWindows = 2
 
-// nextWindow returns the start of the next window to read. This is end, the end of the last window, unless there is too little
-// time to read all windows. Then nextWindow skips a random number of windows. It never skips a window that needs no call.
+// nextWindow returns the start of the next window to read: end, the end of the last window, or if the time is too short
+// for all windows, a random number of windows later. If no time is left, only the newest follow. It never skips a
+// window that needs no call.
 func (r *pastReader) nextWindow(end time.Time) time.Time {
 	left := float64(r.past.To.Sub(end) / Window) // number of windows
 	needsCall := slices.ContainsFunc(r.shards, func(s *pastShard) bool { return !s.covers(end) })
@@ -236,7 +237,7 @@ func (r *pastReader) nextWindow(end time.Time) time.Time {
 	}
 	spent, polled := time.Since(r.began), float64(max(r.polledWindows, 1))
 	timePerPolled := float64(spent) / polled
-	affordable := float64(r.o.Within*9/10-spent) / timePerPolled // number of windows that can still be polled
+	affordable := float64(r.o.Within*9/10-spent) / timePerPolled // windows that can be polled in 90 % of Within
 	if affordable <= 0 {
 		return r.past.To.Add(-newestWindows * Window)
 	}

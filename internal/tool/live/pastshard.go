@@ -68,7 +68,7 @@ func (s *pastShard) read(ctx context.Context, start time.Time) error {
 	return nil
 }
 
-// seek moves to a time, and drops all counts. If the service can't seek to a time, it does not move.
+// seek drops all counts, and moves the cursor to a time. If the service can't seek to a time, the cursor stays.
 func (s *pastShard) seek(start time.Time) {
 	clear(s.open)
 	s.from, s.to = start, start
@@ -97,7 +97,7 @@ func (s *pastShard) pollPage(ctx context.Context) (page eventsource.Page, err er
 	return page, err
 }
 
-// count counts records in their windows, and sets s.to to the newest record's time.
+// count counts records in their windows, and sets s.to to the newest record's time, truncated to the times' precision.
 func (s *pastShard) count(records []ddbstream.Record) {
 	precision := time.Second
 	records = s.r.stream.DropEmptyDeletes(records)

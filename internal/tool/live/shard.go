@@ -14,9 +14,9 @@ import (
 // Times of reading a stream shard.
 const (
 	pollInterval = time.Second         // least time between two polls: another reader needs its share
-	grace        = 3 * time.Second / 2 // a window ends this long after its last second, since records come late
+	grace        = 3 * time.Second / 2 // how long after its end a window is delivered, since records come late
 	maxLag       = 5 * time.Second     // a poll lags if its newest record is older
-	maxLagPolls  = 3                   // after so many consecutive polls that lag and don't catch up, the reader jumps to the end
+	maxLagPolls  = 3                   // at so many lagPolls the reader jumps to the end
 )
 
 // shard reads a stream shard.
@@ -33,7 +33,7 @@ type shard struct {
 	wait  time.Duration // before the next call after a failure; else 0
 
 	full     bool          // whether the last page was full
-	lagPolls int           // consecutive polls that lag and don't catch up
+	lagPolls int           // polls that lagged and didn't catch up, since the last poll that didn't lag
 	lag      time.Duration // of the newest record at the last poll
 }
 
@@ -154,8 +154,8 @@ func (s *shard) countPage(page eventsource.Page) {
 	s.keepUp(page.AsOf, len(page.Records) > 0)
 }
 
-// keepUp records until when the stream shard was read: asOf is the service's time of the page. It jumps to the end if
-// maxLagPolls polls lag by more than maxLag and don't catch up.
+// keepUp records until when the stream shard was read: asOf is the service's time of the page. It jumps to the end
+// after maxLagPolls polls that lagged and didn't catch up, if no poll in between was within maxLag.
 func (s *shard) keepUp(asOf time.Time, hasRecords bool) {
 	lagBefore := s.lag
 	s.lag = 0

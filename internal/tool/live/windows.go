@@ -45,7 +45,7 @@ func (w *windows) start(begin time.Time) {
 	w.historyEnd = w.firstStart
 }
 
-// startCounting returns the counter of a stream shard, which counts from now on. Windows are complete only with its counts.
+// startCounting returns a new counter for a stream shard. From now on, windows are complete only with its counts.
 func (w *windows) startCounting(id string) *shardCounter {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -67,7 +67,7 @@ func (w *windows) startOf(t time.Time) time.Time {
 	return w.firstStart.Add(t.Sub(w.firstStart).Truncate(Window))
 }
 
-// addCounts adds a stream shard's counts of a window, which may be nil, and the time of the window that was not read.
+// addCounts adds a stream shard's counts of a window, nil for none, and lost: how much of the window it did not read.
 func (w *windows) addCounts(item *heat.Item, start time.Time, lost time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -97,7 +97,6 @@ func (c *APIClient) Call(ctx context.Context, method, path, key string, body, in
 	return nil
 }
 
-// request returns the signed request of a call.
 func (c *APIClient) request(ctx context.Context, method, path, key string, body any) (*http.Request, error) {
 	var text []byte
 	if body != nil {
@@ -132,7 +131,7 @@ func maybeSent(err error) bool {
 const maybeWritten = "it may have been written"
 
 // readProblem sets the error of an error response. A 429 or 503 means that nothing was applied, unless its detail says
-// that it may have been. After any other 5xx the outcome is unknown.
+// that it may have been. After any other 5xx the outcome is unknown. Other statuses are not retried.
 func (e *CallError) readProblem(response *http.Response, body []byte) {
 	text := problemText(response.Status, body)
 	e.err = errors.New(text)
@@ -147,8 +146,8 @@ func (e *CallError) readProblem(response *http.Response, body []byte) {
 	}
 }
 
-// problemText returns the status and the reasons of an error response (RFC 9457) in one line. A body that is not JSON,
-// as from some gateways, has none.
+// problemText returns the status and the reasons of an error response (RFC 9457) in one line. It returns only the
+// status if the body is not JSON, as from some gateways.
 func problemText(status string, body []byte) string {
 	var problem struct {
 		Detail string

@@ -104,7 +104,7 @@ const (
 
 // sendBackground sends ordinary traffic until the context ends.
 func sendBackground(ctx context.Context, demo Demo) error {
-	maxRequests := int((demo.For + 2*time.Minute).Seconds() * backgroundRate)
+	maxRequests := int((demo.For + 2*time.Minute).Seconds() * backgroundRate) // for longer than the demo takes
 	source := Synthetic{Workload: Zipf, Seed: 1, Count: maxRequests, Keys: backgroundKeys}.Source()
 	_, err := Run(ctx, Options{Target: demo.URL, Source: source, Rate: backgroundRate})
 	return err

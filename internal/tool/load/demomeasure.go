@@ -15,8 +15,8 @@ type measured struct {
 	begin, end time.Time
 
 	load      Result
-	verdict   time.Time // when the counter was first called hot; zero if never
-	hotWCU    float64
+	verdict   time.Time   // when the counter was first called hot; zero if never
+	hotWCU    float64     // WCU/s of one write shard from which the counter is hot
 	throttled []int64     // the counter's throttled writes, each second from begin on
 	heaviest  []rampHeat  // each window from begin on
 	changes   []mapChange // oldest first
@@ -38,14 +38,13 @@ type mapChange struct {
 // demoAPI reads the API of the demo's system.
 type demoAPI struct{ url string }
 
-// getJSON calls the API and decodes the response.
 func (c demoAPI) getJSON(ctx context.Context, path string, query url.Values, into any) error {
 	api := APIClient{Base: c.url, HTTP: http.DefaultClient}
 	return api.Call(ctx, http.MethodGet, path+"?"+query.Encode(), "", nil, into)
 }
 
-// watchVerdict reads the hot keys twice a second until the counter is among them, and sets figures.verdict. It continues after
-// an error. If every request failed until ctx ends, it returns the last error.
+// watchVerdict reads the hot keys twice a second until the counter's status is hot or saturated, and sets
+// figures.verdict. It continues after an error. If every request failed until ctx ends, it returns the last error.
 func (c demoAPI) watchVerdict(ctx context.Context, figures *measured) error {
 	var lastErr error
 	succeeded := false
@@ -77,7 +76,7 @@ func (c demoAPI) watchVerdict(ctx context.Context, figures *measured) error {
 // countTimeout bounds the wait until the last window is counted.
 const countTimeout = 40 * time.Second
 
-// readMeasured waits until the ramp's windows are counted, for at most countTimeout, and sets the figures.
+// readMeasured waits up to countTimeout for the count of the ramp's windows, and sets all figures but load and verdict.
 func (c demoAPI) readMeasured(ctx context.Context, figures *measured) error {
 	if err := c.readHeat(ctx, figures); err != nil {
 		return err
@@ -102,7 +101,7 @@ func (m *measured) query(step string) url.Values {
 	return url.Values{"from": {m.begin.UTC().Format(time.RFC3339)}, "to": {m.end.UTC().Format(time.RFC3339)}, "step": {step}}
 }
 
-// readHeat waits until the last window is counted, for at most countTimeout, and sets the counter's heat.
+// readHeat waits until the last window is counted, without an error after countTimeout, and sets the heat and hotWCU.
 func (c demoAPI) readHeat(ctx context.Context, figures *measured) error {
 	query := figures.query(DemoWindow.String())
 	query.Set("group", "base")

@@ -15,9 +15,9 @@ type stage struct {
 	length time.Duration
 }
 
-// rampStages returns a ramp of length total, for partitions of partitionWCU. The first rate is below the threshold of a hot
-// key. The second is between the threshold and the limit, so that the detector counts a whole window before a write is
-// throttled. The others are above the limit. A ramp under a minute lacks the first rate.
+// rampStages returns a ramp of length total, for partitions of partitionWCU. The first rate is below the threshold of a
+// hot key. The second is between the threshold and the limit, so that the detector counts a whole window before a write
+// is throttled. The others are above the limit, the last until the end. A ramp under a minute lacks the first rate.
 func rampStages(total time.Duration, partitionWCU float64) []stage {
 	stages := []stage{
 		{0.6 * partitionWCU, 10 * time.Second},
@@ -36,8 +36,8 @@ func rampStages(total time.Duration, partitionWCU float64) []stage {
 	return stages
 }
 
-// rampSource returns requests that increment one counter, and yields each when it is due. A load that falls behind does not
-// catch up, because a burst would be throttled at any mean rate.
+// rampSource returns requests that increment one counter, and yields each when it is due. A load that is late by more
+// than one interval does not catch up, because a burst would be throttled at any mean rate.
 func rampSource(ctx context.Context, counter string, stages []stage) Source {
 	return Source{Name: "ramp", Requests: func() iter.Seq2[Request, error] {
 		return func(yield func(Request, error) bool) {

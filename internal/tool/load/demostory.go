@@ -34,8 +34,8 @@ type DemoStory struct {
 	RejectedRequests  int     `json:"rejected_requests"`   // throttled on the last attempt
 	UnknownRequests   int     `json:"unknown_requests"`    // with an unknown outcome
 
-	CoolAfter   *float64 `json:"cool_after_seconds"`
-	CoolWindows int      `json:"cool_windows"` // complete windows since then
+	CoolAfter   *float64 `json:"cool_after_seconds"` // after then no window was hot and no write throttled
+	CoolWindows int      `json:"cool_windows"`       // complete windows since then
 	CoolWCU     float64  `json:"hottest_write_shard_after_wcu_per_second"`
 }
 
@@ -94,8 +94,8 @@ func earlier(a, b *float64) *float64 {
 	return b
 }
 
-// setCooling sets when the counter cooled: after the last window with a hot write shard and the last second with a
-// throttled write. The counter has not cooled unless at least one window follows, and all that follow were counted whole.
+// setCooling sets when the counter cooled: after the last hot window and the last throttled write. It sets no time if
+// the counter was never hot, if no window follows, or if not all windows that follow were counted whole.
 func (m *measured) setCooling(story *DemoStory) {
 	if story.HotAfter == nil {
 		return
@@ -157,7 +157,7 @@ func (s *DemoStory) hotLine() string {
 	switch {
 	case s.HotAfter == nil:
 		return fmt.Sprintf("Hot: never; the hottest write shard took %.1f of %g WCU/s", s.HottestWCU, s.PartitionWCU)
-	case s.HotAfter == s.FirstVerdict:
+	case s.HotAfter == s.FirstVerdict: // the same pointer, as returned by earlier
 		return fmt.Sprintf("Hot after %.0f s, when the detector named it; %s; hottest write shard %.1f of %g WCU/s", *s.HotAfter, throttle, s.HottestWCU, s.PartitionWCU)
 	}
 	return fmt.Sprintf("Hot after %.0f s, when the first write was throttled; hottest write shard %.1f of %g WCU/s", *s.HotAfter, s.HottestWCU, s.PartitionWCU)

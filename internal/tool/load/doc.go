@@ -14,8 +14,8 @@
 // A [Source] yields the same requests each time, from a web server's access log or a seed. An [APIClient] calls the API,
 // and signs the calls if the API requires it. Other commands use it, too, and for one call of Lambda's API.
 //
-// With Verify, Run reads the system's data before the load. Afterwards it compares until everything is equal, gets no
-// closer for 30 s, or 10 minutes are over.
+// With Verify, Run reads the system's data before the load. Afterwards it waits until the counters are right, get no
+// closer for 30 s, or 10 minutes are over. Then it compares counters and events.
 //
 // [RunDemo] makes one counter hot, and measures how the system cools it.
 package load

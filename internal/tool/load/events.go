@@ -60,8 +60,8 @@ func (d *driver) readEvents(ctx context.Context, entity string, wanted span) ([]
 	return nil, fmt.Errorf("reading events of %q: the API still returns a cursor after %d pages", entity, maxPages)
 }
 
-// compareEvents calls addDifference for each difference between an entity's events as the API returned them and as they were
-// sent. Events in earlier were stored before the load. The returned events must be in the order of their times and ids.
+// compareEvents calls addDifference for each fault of an entity's returned events: accepted ones must be there with
+// their data; unknown ones, and earlier ones from before the load, may be. Each comes once, ordered by time and id.
 func compareEvents(entity string, returned []storedEvent, sent map[identity]sentEvent, earlier map[identity]bool, addDifference func(string, ...any)) {
 	seen := make(map[identity]bool, len(returned))
 	for i, event := range returned {

@@ -60,7 +60,7 @@ func (l *ledger) tally(counter string) *tally {
 	return t
 }
 
-// addIncrement records an increment by 1 with its outcome.
+// addIncrement records an increment by 1 that was accepted or has an unknown outcome, if the ledger is detailed.
 func (l *ledger) addIncrement(counter string, state outcome) {
 	if !l.detailed {
 		return
@@ -88,7 +88,7 @@ func boundsText(low, high int64) string {
 	return fmt.Sprintf("%d to %d", low, high)
 }
 
-// addEvent records a request's event with its outcome.
+// addEvent records a request's event with its outcome, if the ledger is detailed.
 func (l *ledger) addEvent(request Request, state outcome) {
 	if !l.detailed {
 		return

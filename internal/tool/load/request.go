@@ -66,7 +66,7 @@ func isName(text string) bool {
 // Source is a workload that yields the same requests each time.
 type Source struct {
 	Name  string // description for people
-	Total int    // number of requests
+	Total int    // number of requests; 0 for a ramp, which ends by time
 	Timed bool   // the requests have their own times
 	Seed  uint64 // 0 for a log
 

@@ -68,7 +68,7 @@ func newDriver(options Options) *driver {
 	}}}
 }
 
-// checkTarget returns an error unless the target is a hotshard API.
+// checkTarget returns an error unless GET /healthz of the target returns JSON.
 func (d *driver) checkTarget(ctx context.Context) error {
 	var health struct {
 		Status string `json:"status"`

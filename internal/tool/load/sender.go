@@ -16,8 +16,8 @@ const (
 	unknown                 // perhaps applied
 )
 
-// send writes a request's event and increment through the API, in two calls, and records their outcomes. A rejected write is
-// no error: an error ends the load.
+// send writes a request's event, unless CountersOnly is set, and its increment, in a call each, and records their
+// outcomes. A rejected write is no error: an error ends the load.
 func (d *driver) send(ctx context.Context, request Request) error {
 	if request.Time.IsZero() {
 		request.Time = time.Now().UTC().Truncate(time.Millisecond)

@@ -159,7 +159,7 @@ type reading struct {
 	low, high        int64 // bounds of the expected value, from the ledger
 }
 
-// distance returns how far the values are from each other, plus strong from its bounds; 0 if the counter is right.
+// distance returns the difference of the two values, plus that of strong and its bounds; 0 if the counter is right.
 func (r reading) distance() uint64 {
 	between := func(a, b int64) uint64 { return uint64(max(a, b) - min(a, b)) }
 	expected := min(max(r.strong, r.low), r.high)

@@ -12,8 +12,8 @@ const (
 	bodyTimeout = 5 * time.Second
 )
 
-// drainBodies returns a handler that calls next and then reads the rest of the request's body, within the bounds. A client
-// that sends its whole body before it reads the response gets a 413 so, and not a reset connection.
+// drainBodies returns a handler that calls next and then reads the rest of the request's body, within the bounds. So a
+// client that sends its whole body before it reads the response gets a 413, and not a reset connection.
 func drainBodies(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		withOpenBody := *r

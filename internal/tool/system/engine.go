@@ -56,7 +56,7 @@ func dataLoss(folder string) string {
 	return "its data is in " + folder + ": start hotshard again"
 }
 
-// awaitEnd waits for the end of the engine that the system started, which is an error. It returns nil if ctx ends before.
+// awaitEnd returns an error when the engine that the system started ends; nil when ctx ends, or without such an engine.
 func (e *engine) awaitEnd(ctx context.Context) error {
 	if e.started == nil {
 		return nil

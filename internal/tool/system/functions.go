@@ -60,8 +60,8 @@ func (f *functions) environment() map[string]string {
 // maxNoteAttempts suffices for a cold engine, whose first transactions may exceed their deadline of 500 ms.
 const maxNoteAttempts = 20
 
-// notePartitions stores each table's number of partitions in the shard map before the first write. In a deployment the
-// detector does it with its first records. The calls bypass the limiter, which might throttle them.
+// notePartitions stores each table's number of partitions, if there is a limiter, in the shard map before the first
+// write. In a deployment the detector does it. The calls bypass the limiter, which might throttle them.
 func (f *functions) notePartitions(ctx context.Context) error {
 	limiter := f.limited.limiter
 	if limiter == nil {
@@ -147,7 +147,6 @@ func (f *functions) query(ctx context.Context) (http.Handler, error) {
 	return query.Handler(ctx, settings, f.limited.client(), f.options.Log, ingest.Routes(nil))
 }
 
-// detector returns the hotkeys function.
 func (f *functions) detector(settings hotkeys.Settings) (*hotkeys.Handler, error) {
 	deps := hotkeys.Deps{
 		Heat:   f.db,

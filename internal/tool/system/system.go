@@ -85,7 +85,8 @@ func createFailureFile(path string) error {
 // URL returns the URL of the API.
 func (s *System) URL() string { return "http://" + s.listener.Addr().String() }
 
-// Run serves until ctx ends or a component fails. Then it finishes requests in flight, drains the streams, and stops the engine.
+// Run serves until ctx ends or a component fails. Then it finishes requests in flight, drains the streams if none
+// failed, and stops the engine.
 func (s *System) Run(ctx context.Context) error {
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error { return serve(s.server, s.listener) })
