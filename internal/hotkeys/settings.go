@@ -28,8 +28,8 @@ type Settings struct {
 	HeatTable     string `env:"HOTSHARD_HEAT_TABLE"`
 	ShardMapTable string `env:"HOTSHARD_SHARD_MAP_TABLE"`
 
-	// EventAhead is how far in the future the times of events may lie, up to 8s. A change of an entity's shard count
-	// takes effect 3s later. All functions must have the same value.
+	// EventAhead is how far in the future the times of events may lie, up to 8s. An increase of an entity's shard
+	// count takes effect after this time and 2.25s more. All functions must have the same value.
 	EventAhead time.Duration `env:"HOTSHARD_EVENT_AHEAD" envDefault:"2s"`
 
 	// Window is the length of the windows over which rates are averaged; whole seconds, 1s to 15m. A tumbling window
