@@ -94,7 +94,7 @@ func (s changesByBoard) changesOf(name, period string) *boardChanges {
 }
 
 // addRecord adds a record of an entry to its period, and that of a larger size in a board's settings to the periods of
-// that time. It ignores other records, and returns an error for an entry's record that can't be folded.
+// that time. It ignores deletes by TTL and other records, and returns an error if an entry's record can't be folded.
 func (s changesByBoard) addRecord(r *ddbstream.Record) error {
 	if name, ok := raisedBoard(r); ok {
 		for _, period := range boards.Periods() {

@@ -136,7 +136,7 @@ func (f *topFolder) fold(ctx context.Context, changes *boardChanges) error {
 type topStep func(ctx context.Context, s *boardChanges, top storedTop, size int) (*parts.Top, error)
 
 // storeAndRefold stores the result of step, and then folds until every entry in the top is sure. It returns
-// dynamo.ErrOutrun after more than mostLost failed conditions, or if an entry is still unsure after maxTopRounds.
+// dynamo.ErrOutrun after more than mostLost failed conditions in a round, or if an entry is unsure after maxTopRounds.
 func (f *topFolder) storeAndRefold(ctx context.Context, s *boardChanges, step topStep, mostLost int) error {
 	size, err := f.boardSize(ctx, s.Board)
 	if err != nil {

@@ -198,9 +198,9 @@ func (m *Merge) NextOrder() int {
 	return m.streams[0].Order
 }
 
-// PageSize returns the Limit of the queries of a merge that reads n items from this number of write shards: the mean of
-// a write shard, over which a hash spreads the items, and a margin. Then one page of each is usually enough. The merge
-// also reads the last item of the previous page, the first of the next page, and one that stays buffered.
+// PageSize returns the Limit of the queries of a merge that reads n items from this number of write shards, over which
+// a hash spreads them: the mean of a write shard, and a margin. Then one page of each is usually enough. The merge also
+// reads the last item of the previous page, the first of the next page, and one that stays buffered.
 func PageSize(n, shards int) int32 {
 	if shards == 1 {
 		return int32(min(max(0, n), math.MaxInt32-3) + 3)

@@ -45,8 +45,8 @@ func retriesOf(ctx context.Context) *retries {
 	return &retries{Quota: q}
 }
 
-// pay pays from the quota, if there is one, for a retry after an attempt that failed with err, and reports whether it
-// could. The first retry is free after a throttle or a conflict, since it mostly goes to another write shard.
+// pay pays for a retry after an attempt that failed with err, and reports whether the quota allows it; true without a
+// quota. The first retry is free after a throttle or a conflict, since it mostly goes to another write shard.
 func (r *retries) pay(err error) bool {
 	free := r.attempts == 1 && errors.Is(Classify(err), shard.ErrThrottled)
 	if r.bucket == nil || free {

@@ -79,8 +79,8 @@ var (
 	errType    = errors.New("it is of another type")
 )
 
-// Read reads an item into a record. It returns a [*Fault] if an attribute without omitempty is absent, has another type
-// than its field, such as NULL, or can't be decoded. A uint64 must not exceed the largest int64.
+// Read reads an item into a record. It returns a [*Fault] if an attribute without omitempty is absent, or if any has
+// another type than its field, such as NULL, or can't be decoded. A uint64 must not exceed the largest int64.
 func Read[R any](it item, into *R) error {
 	for _, a := range attributesOf[R]() {
 		stored := it[a.name]
