@@ -123,8 +123,8 @@ func (c *controller) recent(ctx context.Context, j *journal, length time.Duratio
 	return recent
 }
 
-// execute makes the decided change, and reports whether it did. It only logs an Advise, and any change if
-// [Settings.Control] is not act.
+// execute makes the decided change, and reports whether it did. It only logs an Advise, and only
+// logs and counts any change if [Settings.Control] is not act.
 func (c *changer) execute(ctx context.Context, j *journal, seen shardmap.Entry, d Decision) (changed bool) {
 	log := j.With("key", c.settings.MetricNames.Shown(seen.Key), "from", d.From, "to", d.To, "why", d.Why)
 	if d.Action == Advise {

@@ -127,7 +127,7 @@ func (s Settings) minutesDue(now time.Time) time.Time {
 	return heat.AlignDown(now.Add(-foldDelay), s.Window).Truncate(time.Minute)
 }
 
-// updateHeld sets Held to this run's Hold (NeverHeld for none), or to [heat.MaxHold] if an earlier run had another.
+// updateHeld sets Held to this run's Hold ([heat.NeverHeld] for none), or to [heat.MaxHold] if an earlier run had another.
 func (r *folding) updateHeld() {
 	hold := heat.NeverHeld
 	if r.settings.holds() {

@@ -60,7 +60,7 @@ func (e *eventReader) listEvents(ctx context.Context, in *eventsInput, now time.
 	if err != nil {
 		return nil, err
 	}
-	// Query ensures that no event is missing before the Next of its page. So it gets the cut page's length as limit.
+	// Query ensures that no stored event is missing before the Next of its page. So it gets the cut page's length as limit.
 	if next != "" && page.Next == "" {
 		wanted.Limit = len(list)
 		if page, err = e.events.Query(ctx, wanted, now); err != nil {

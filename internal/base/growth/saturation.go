@@ -23,8 +23,8 @@ type saturation struct {
 	throttles   int       // less two for each accepted attempt; 0 or more
 }
 
-// observe counts a throttle, which starts a new run after a pause or with another version. It takes off two for an
-// accepted attempt. Other outcomes change nothing.
+// observe counts a throttle, which starts a new run after a pause, with another version, or if none is counted. It takes
+// off two for an accepted attempt. Other outcomes change nothing.
 func (s *saturation) observe(a shard.Attempt, now time.Time) {
 	switch {
 	case a.Outcome == shard.Accepted:

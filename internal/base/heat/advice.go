@@ -186,7 +186,7 @@ func adviseEvenOut(kind schema.Kind) string {
 	return "its writers choose write shards at random, so one has an old shard count, and learns the new one within seconds"
 }
 
-// adviseSplit returns the advice for a hot key that hotshard does not shard, with as many keys as an entity would need.
+// adviseSplit advises on a hot key that hotshard does not shard: as many keys as an entity would need write shards.
 func (r *KeyHeat) adviseSplit(commands display.Commands) string {
 	ofIndex := ""
 	if r.Index != "" {

@@ -61,7 +61,7 @@ func (it *Item) KeysOfWindow() (partitions [2]string, low, high string) {
 }
 
 // CountsRecords compares a stored item with windows of the same first window and stream shard. It reports whether the
-// item counts the first record of windows, and whether it counts all records; both are false if it can't be opened.
+// item counts the first record of windows, and whether it counts all their records; both are false if Open rejects it.
 func CountsRecords(attributes map[string]types.AttributeValue, windows []Item) (countsFirst, countsAll bool) {
 	decoders, _, _ := Open(attributes)
 	if len(decoders) == 0 { // unreadable

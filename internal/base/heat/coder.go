@@ -109,7 +109,7 @@ func (c *coder) codeIndexUnits(it *Item) {
 const (
 	hasError  = 1 << iota // Err is not 0
 	hasWrites             // Writes is not Units
-	hasTop                // in a folded item: the counts or the start of the heaviest base window are not the item's
+	hasTop                // in a folded item: the heaviest base window differs from the whole in its counts or its start
 	nameNumber
 )
 
