@@ -91,8 +91,8 @@ func total(label string, minutes int, list ...awscloudwatch.Metric) awscloudwatc
 	return sumOf(label, "%s", minutes, list)
 }
 
-// filled returns a total that is 0 if all metrics are missing: DynamoDB's have no zeros, so an alarm on a total without
-// data would keep its state. The newest minute is 0 until its data arrive, so no alarm may require all its minutes.
+// filled returns a total that is 0 if all metrics are missing: DynamoDB's have no zeros, and then may keep an alarm's
+// state despite NOT_BREACHING. The newest minute is 0 until its data arrive, so no alarm may require all its minutes.
 func filled(label string, list ...awscloudwatch.Metric) awscloudwatch.IMetric {
 	return sumOf(label, "FILL(%s, 0)", 1, list)
 }

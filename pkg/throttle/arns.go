@@ -15,7 +15,7 @@ import (
 
 // handle calls an operation's handler with table names in place of ARNs, since DynamoDB Local rejects ARNs in
 // transactions. The response has the ARNs again. A call passes unchanged and uncharged if the engine has a table only
-// under its ARN or not at all, or if a batch names one table twice. An ARN of no table gets a ValidationException.
+// under its ARN or not at all, or if a batch names one table twice. Another resource's ARN gets a ValidationException.
 func (c *call) handle(handler func(*call) (*http.Response, error)) (*http.Response, error) {
 	if !bytes.Contains(c.body, []byte("arn:")) {
 		return handler(c)

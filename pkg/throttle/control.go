@@ -86,8 +86,8 @@ func (l *Limiter) control() http.Handler {
 	return http.NewCrossOriginProtection().Handler(mux)
 }
 
-// Restart makes all partitions new: initial ranges, one second's tokens, no statistics. Transactions' holds and the
-// history of throttled writes stay. A request in flight is counted, but does not debit the new buckets.
+// Restart makes all partitions new: initial ranges, one second's tokens, no statistics, no held items. The history of
+// throttled writes stays. A request in flight is counted, but does not debit the new buckets.
 func (l *Limiter) Restart() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -51,8 +51,8 @@ func (l *limit) level(now int64) Level {
 // AllPartitions, in place of a number, makes [Space.Split] split all partitions.
 const AllPartitions = -1
 
-// Split halves the hashes of the partition with this number in the order of hashes, or of AllPartitions. It returns how
-// many were split. A partition of a single hash is not split, nor is any partition once the space has MaxPartitions.
+// Split halves one partition's range, given by its number in the order of hashes, or all with AllPartitions. It returns
+// how many were split. A partition of a single hash is not split, nor any partition once the space has MaxPartitions.
 func (s *Space) Split(number int) int {
 	s.gate.mu.Lock()
 	defer s.gate.mu.Unlock()
