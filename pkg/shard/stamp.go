@@ -11,7 +11,7 @@ import (
 // by a separator and an id: 2026-01-05T12:00:00.125Z#order-1234. The zero value is [Millis].
 //
 // Text stamps are layouts of package time with a fixed width, for UTC times of the years 0 to 9999. Only this package's
-// stamps are valid. Use that of the table's existing items: [Stamp.Parse] rejects keys of another precision.
+// stamps are valid. Use the one of the table's existing items: [Stamp.Parse] rejects keys of another precision.
 //
 // Don't store a time.Time field as the sort key: encoders omit trailing zeros, so 45.49Z would sort after 45.491Z.
 // Set the sort key with Format or Key.

@@ -106,8 +106,8 @@ func (s *Summaries) readItems(ctx context.Context, counters map[string]*counter,
 	return s.readPartials(ctx, counters)
 }
 
-// lookUpAll sets each counter's shard counts from the shard map. It waits for a newer view for up to mapWait or half of
-// the time until the deadline, and then uses the old view.
+// lookUpAll sets each counter's shard counts from the shard map. It waits for a newer view for up to mapWait, or half
+// of the time until the deadline if that is shorter, and then uses the old view.
 func (s *Summaries) lookUpAll(ctx context.Context, counters map[string]*counter, now time.Time) {
 	wait := mapWait
 	if deadline, ok := ctx.Deadline(); ok {

@@ -156,7 +156,7 @@ const maxSingles = 4
 // writeSingly goes on after the error batchErr of a batch, which does not say why items are unprocessed. After a
 // throttle it puts one item of each partition, for up to maxSingles partitions. If a put is throttled, the partition's
 // other items are observed as throttled, too. The batch and the put are observed as one attempt of each item. left are
-// the items not written; err is batchErr, or the error of a put with an unknown outcome.
+// the items not written; if there are any, err is batchErr, or the error of a put with an unknown outcome.
 func (b *writeBatch) writeSingly(ctx context.Context, items []*batchItem, batchErr error) (left []*batchItem, err error) {
 	if !dynamo.IsThrottle(batchErr) && !errors.Is(batchErr, shard.ErrThrottled) {
 		for _, it := range items {

@@ -116,7 +116,7 @@ func (g *Grower) Hopeless(a shard.Attempt) bool {
 }
 
 // refreshAndGrow reads the key's entry, and raises the key's count if the entry is still the attempt's, is not pinned,
-// and there is still evidence. It returns the version of the newest entry that it has read or made.
+// there is still evidence, and checkUnused returns ok. It returns the version of the newest entry that it read or made.
 func (g *Grower) refreshAndGrow(ctx context.Context, a shard.Attempt, bound int) (version int64) {
 	if !g.wait(ctx) {
 		return a.Version

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// limitWindow is a process's cache of one window of a limit's key. It never makes calls allow more hits than the limit,
-// since each write has a condition of its own.
+// limitWindow is a process's cache of one window of a limit's key. It never makes calls allow more than Max hits, since
+// the conditions of the writes decide.
 type limitWindow struct {
 	mu           sync.Mutex
 	used         map[int]use   // by write shard: its last known use

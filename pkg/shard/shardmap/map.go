@@ -152,8 +152,8 @@ const newestWait = 250 * time.Millisecond
 // use any count up to the largest that it ever had. If the view is older than ViewAge, one call renews it and waits for
 // at most 250 ms; concurrent calls use the old view.
 //
-// Newest does not use a view older than CountAge: if the key was deleted meanwhile, strong reads would miss its old
-// write shards. Instead it reads the key's item, and returns its largest count ever, or 1 if the read fails.
+// Newest does not use a view older than CountAge: if the key was deleted meanwhile, strongly consistent reads would
+// miss its old write shards. Instead it reads the key's item, and returns the largest count ever, or 1 if that fails.
 func (m *Map) Newest(ctx context.Context, key string, now time.Time) (entry Entry, count int) {
 	now = now.Round(0)
 	m.refreshBriefly(ctx, now)

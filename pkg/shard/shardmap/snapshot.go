@@ -124,8 +124,8 @@ func (c *Changer) packBucket(ctx context.Context, bucket int, query *dynamodb.Qu
 }
 
 // readSnapshot returns the entries of a bucket's snapshot, and taken, a time from which the log has their changes.
-// usable is false if an item is missing, unreadable, older than maxAge or from the future. The reads may be eventually
-// consistent, since an outdated item has an earlier time.
+// usable is false if an item is missing, unreadable, older than maxAge, or from more than Clocks after now. The reads
+// may be eventually consistent, since an outdated item has an earlier time.
 func (s *tableReader) readSnapshot(ctx context.Context, bucket int, now time.Time, maxAge time.Duration) (entries []Entry, taken time.Time, usable bool, err error) {
 	items := dynamo.Items(ctx, s.persistent(pageTime), &dynamodb.QueryInput{
 		TableName: &s.table, KeyConditionExpression: aws.String("pk = :snapshot"),
