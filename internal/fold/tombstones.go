@@ -105,8 +105,8 @@ func (r *compaction) isTombstone(ctx context.Context, t *tombstones, source int)
 	return len(it) == 0, nil
 }
 
-// deleteTombstones removes the tombstones and the attribute gone from a partial, if they are as they were read. No other
-// tombstone is left, since the remaining write shards of value 0 exist.
+// deleteTombstones removes the tombstones and the attribute "gone" of a partial, if they are as they were read. The
+// attribute is no longer needed: no other tombstone is left, since the remaining write shards of value 0 exist.
 //
 // It deletes a partial that has only tombstones, on the condition that no fold has added any other write shard that the
 // partial may have.

@@ -196,8 +196,9 @@ func (c *counts) runningItems() []heat.Item {
 // endedItems returns the items to report, in order of time, and moves the quiet items to held. Call it once, after
 // addWrites.
 //
-// An item's Part is the sequence number of its first record, so a redelivery replaces the item. A window that continues
-// after an early end has an item for each part.
+// An item's Part is the sequence number of its first record, so a redelivery replaces the item. It is "none" if the window
+// has no record, since the state of earlier deliveries was dropped. A window that continues after an early end has an item
+// for each part.
 func (c *counts) endedItems(now time.Time) []heat.Item {
 	var items []heat.Item
 	for _, w := range c.others {
@@ -208,7 +209,7 @@ func (c *counts) endedItems(now time.Time) []heat.Item {
 		carried = append(carried, c.current)
 	}
 	for _, w := range carried {
-		it := c.item(w, c.batch.StreamShard(), cmp.Or(w.First(), "none")) // none if a state was dropped
+		it := c.item(w, c.batch.StreamShard(), partOf(w))
 		if c.batch.TerminatedEarly && w == c.current {
 			it = c.sharedItem(w) // the window goes on in later deliveries
 		}
@@ -268,12 +269,15 @@ func (c *counts) state() map[string]string {
 // sharedItem returns the item of a window of which other deliveries may also have records. Its Last is the batch's last
 // sequence number: see [heat.Item].
 func (c *counts) sharedItem(w *heat.WindowCounter) heat.Item {
-	it := c.item(w, c.batch.StreamShard(), cmp.Or(w.First(), "none"))
+	it := c.item(w, c.batch.StreamShard(), partOf(w))
 	if n := len(c.batch.Records); n > 0 {
 		it.Last = string(c.batch.Records[n-1].Sequence)
 	}
 	return it
 }
+
+// partOf returns the Part of a window's item: see endedItems.
+func partOf(w *heat.WindowCounter) string { return cmp.Or(w.First(), "none") }
 
 // item returns the counts of a window as an item with this stream shard and part.
 func (c *counts) item(w *heat.WindowCounter, streamShard, part string) heat.Item {

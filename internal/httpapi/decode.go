@@ -43,9 +43,9 @@ type detail = huma.ErrorDetail
 // GetStatus returns 400.
 func (malformed) GetStatus() int { return http.StatusBadRequest }
 
-// unmarshal parses JSON strictly. Invalid UTF-8, lone surrogates and repeated names are faults, so that two different
-// texts are never the same name. tree is the same JSON parsed, or nil. A fault of type shows its value from tree if the
-// error lacks the value.
+// unmarshal parses JSON strictly. Invalid UTF-8 and lone surrogates are faults, since their replacement could make two names
+// equal. Repeated names are faults, too. tree is the same JSON parsed, or nil. If a value has a wrong type and the parser's
+// error lacks the value, the fault has it from tree.
 func unmarshal(text []byte, into, tree any) *huma.ErrorDetail {
 	err := json.Unmarshal(text, into, acceptWholeNumbers)
 	if e, ok := errors.AsType[*json.SemanticError](err); ok {

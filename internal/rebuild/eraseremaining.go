@@ -13,7 +13,7 @@ import (
 
 // remainingEvents has what a reading found of a bucket's events.
 type remainingEvents struct {
-	count    int            // number of events
+	count    int            // number of items; each copy of an event counts
 	extremes parts.Extremes // smallest and largest numbers by field
 	expiring bool           // an event has expired or soon will, so that others may be deleted already
 }
@@ -26,9 +26,9 @@ func (e *entityTraces) readEvents(ctx context.Context, bucket parts.Bucket, fiel
 		return nil, err
 	}
 	found := &remainingEvents{extremes: parts.Extremes{}}
-	return found, e.eachEvent(ctx, bucket, entry.Most(), func(same []eventCopy) {
-		for _, s := range same {
-			found.add(s.item, fields, e.o.Now())
+	return found, e.eachEvent(ctx, bucket, entry.Most(), func(copies []eventCopy) {
+		for _, c := range copies {
+			found.add(c.item, fields, e.o.Now())
 		}
 	})
 }

@@ -42,8 +42,8 @@ type call struct {
 	body      []byte
 }
 
-// forward sends an admitted request with some members changed, and with the report's ReturnConsumedCapacity. Without a
-// response the engine may have applied the request, so the reserved charges count as actual.
+// forward sends an admitted request with some members changed. It requests the consumed capacity that the caller or the
+// limiter wants. Without a response the engine may have applied the request, so the reserved charges count as actual.
 func (c *call) forward(changed object, report capacityReport, reserved []partitions.Charge) (*reply, error) {
 	report.requestIn(changed)
 	r, err := c.send(changed)

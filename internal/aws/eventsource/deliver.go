@@ -141,7 +141,7 @@ func (d *delivery) finish(ctx context.Context) error {
 	return d.save()
 }
 
-// save writes the checkpoint. It repeats failed writes until the context outlasting ends.
+// save writes the checkpoint. It repeats failed writes until d.outlasting ends, some time after Run's context.
 func (d *delivery) save() error {
 	return d.mapping.retry(d.outlasting, func() error { return d.mapping.checkpoints.save(d.outlasting, d.shard, &d.cp) })
 }

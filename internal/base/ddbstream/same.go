@@ -25,8 +25,8 @@ func (i Image) Same(other Image, attr string) bool {
 	return bytes.Equal(canonicalA, canonicalB)
 }
 
-// SameIn reports whether all these attributes are the same in both images. For nil, all attributes, it returns false,
-// since a write that changes nothing causes no record.
+// SameIn reports whether all these attributes are the same in both images. A nil list means all attributes:
+// then it returns false, since a write that changes nothing causes no record.
 func (i Image) SameIn(other Image, attributes []string) bool {
 	for _, attribute := range attributes {
 		if !i.Same(other, attribute) {

@@ -103,7 +103,10 @@ func (r *Report) tryRange(ctx context.Context, tried *table.Table, name string, 
 		if err != nil {
 			return err
 		}
-		if returned == len(items) || dynamo.CompareValues(it[r.SortKey], items[returned][r.SortKey]) != 0 {
+		if returned == len(items) {
+			return fmt.Errorf("a query of %q returns more than %d items", name, returned)
+		}
+		if dynamo.CompareValues(it[r.SortKey], items[returned][r.SortKey]) != 0 {
 			return fmt.Errorf("a query of %q returns the item with %s %q out of order", name, r.SortKey, keyText(it, r.SortKey))
 		}
 		returned++

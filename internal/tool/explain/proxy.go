@@ -42,7 +42,7 @@ func ProxyReader(ctx context.Context, endpoint string) func(context.Context) (Li
 			return LimitedCalls{}, fmt.Errorf("%s: %w", request.URL, err)
 		}
 		if r.Totals == nil {
-			return LimitedCalls{}, fmt.Errorf("%s is not a throttling proxy's: its report has no totals", request.URL)
+			return LimitedCalls{}, fmt.Errorf("%s: this is no throttling proxy: its report has no totals", request.URL)
 		}
 		return LimiterEvidence(r, proxySource), nil
 	}

@@ -22,12 +22,12 @@ type tableReader struct {
 	log    string // the partition key of the log's copy that this process polls
 }
 
-// followLog adds the log's changes that were made at from or later to the view.
-func (s *tableReader) followLog(ctx context.Context, v *view, from time.Time) error {
+// followLog adds to the view the log's changes that are not older than since.
+func (s *tableReader) followLog(ctx context.Context, v *view, since time.Time) error {
 	changes := dynamo.Items(ctx, s.persistent(callTime), &dynamodb.QueryInput{
-		TableName: &s.table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("pk = :log AND sk >= :from"),
+		TableName: &s.table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("pk = :log AND sk >= :since"),
 		ExpressionAttributeValues: dynamo.Item{
-			":log": dynamo.String(s.log), ":from": dynamo.String(from.UTC().Format(schema.TimeLayout)),
+			":log": dynamo.String(s.log), ":since": dynamo.String(since.UTC().Format(schema.TimeLayout)),
 		},
 	})
 	for it, err := range changes {
