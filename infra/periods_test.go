@@ -6,7 +6,7 @@ import (
 )
 
 // TestLateData checks that an alarm which fills missing data needs fewer datapoints than it has periods. Otherwise
-// zeros in place of late data would always keep it off.
+// zeros in place of late data would always keep the alarm in the state OK.
 func TestLateData(t *testing.T) {
 	filled := 0
 	for _, tm := range []*template{deployed(t), with(t, attached)} {

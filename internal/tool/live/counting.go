@@ -102,7 +102,7 @@ func (c *shardCounter) deliverTo(to time.Time) {
 			continue
 		}
 		lateID := ""
-		if wasDelivered := !end.After(c.deliveredTo); wasDelivered { // these counts are of late records
+		if !end.After(c.deliveredTo) { // the window was delivered, so these are its late records
 			lateID = window.First()
 		}
 		item := c.newItem(window, lateID)
