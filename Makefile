@@ -5,7 +5,6 @@
 #                     destroy: more flags of the CDK's
 #   TESTFLAGS         for test and test-long: more flags of `go test`
 #   FUZZTIME          for fuzz: how long for each target
-#   CLOCKS            for test-clock: the moments, as RFC 3339
 #   PKG, FAULTS, SEED for mutate: a package, about how many faults, and which
 #   ROUNDS            for bench: turns of each decoder on each payload
 #   VERSION           for release and image: what `hotshard version` says, such as v1.2.3
@@ -28,8 +27,6 @@ CONSOLE     := internal/tool/console
 CDK         := node_modules/.bin/cdk
 APPROVAL    := any-change
 FUZZTIME    := 30s
-CLOCKS      := 2028-02-29T23:58:00Z
-LONG_CLOCKS := $(foreach day,2027-01-01 2028-02-29 2033-06-15,$(foreach hour,00:00:30 10:30:00 23:58:00,$(day)T$(hour)Z))
 FAULTS      := 80
 SEED        := 1
 ROUNDS      := 9
@@ -52,7 +49,7 @@ COMMIT := git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null
 export GOFLAGS := $(filter-out -buildvcs=false -trimpath,$(GOFLAGS)) -buildvcs=false -trimpath
 export CGO_ENABLED := 0
 
-.PHONY: help run test test-bench test-all test-race test-storms test-long test-infra test-clock build functions cli release image lint bench fuzz mutate invoke bootstrap synth deploy destroy check-extra console check-console clean need-cdk need-npm need-staticcheck need-engine need-browser
+.PHONY: help run test test-bench test-all test-race test-storms test-long test-infra build functions cli release image lint bench fuzz mutate invoke bootstrap synth deploy destroy check-extra console check-console clean need-cdk need-npm need-staticcheck need-engine need-browser
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -81,10 +78,9 @@ test-all:
 	go test $(PARALLEL) -timeout 15m $(TESTFLAGS) ./...
 	@sh examples/throttled/missing.sh
 
-# The race detector has something to find in packages that start goroutines or lock. test-clock has
-# the detector and the overlay, too, so that both need only one more build of everything.
+# The race detector has something to find in packages that start goroutines or lock.
 test-race: need.go.cc ## run the concurrent code's tests that need no engine with the race detector
-	@overlay=$$(go run ./internal/test/clocktest overlay) && CGO_ENABLED=1 go test -race -short -vet=off -overlay $$overlay $(TESTFLAGS) $$(grep -rlE --include='*.go' --exclude='*_test.go' '"sync|/errgroup"|\bgo func|\.Go\(' $(SOURCES) | \
+	@CGO_ENABLED=1 go test -race -short -vet=off $(TESTFLAGS) $$(grep -rlE --include='*.go' --exclude='*_test.go' '"sync|/errgroup"|\bgo func|\.Go\(' $(SOURCES) | \
 		xargs -n 1 dirname | sort -u | sed 's,^,./,')
 
 # A storm's figures depend on the whole machine, so these run one at a time.
@@ -96,14 +92,10 @@ test-storms: need.go.java.node.git need-engine ## run the demo's tests and other
 test-long: need.go.java.node.git.curl.cc need-engine need-browser ## run all tests with the race detector and many seeds, the CDK app's too
 	CGO_ENABLED=1 $(WITH_ENGINE) go test -race -tags long -p 2 -timeout 40m $(TESTFLAGS) ./...
 	CGO_ENABLED=1 $(WITH_ENGINE) go -C $(BENCH) test -race -tags long -p 2 -timeout 40m $(TESTFLAGS) ./...
-	$(MAKE) --no-print-directory test-storms test-infra test-clock CLOCKS="$(LONG_CLOCKS)"
+	$(MAKE) --no-print-directory test-storms test-infra
 
 test-infra: need.go.node ## run the CDK app's tests, which are part of test-long
 	go -C $(INFRA) test -timeout 30m $(TESTFLAGS) ./...
-
-test-clock: need.go.java.node.cc need-engine ## run what reckons with time as if it were the moments of CLOCKS
-	@go build -o .cache/clocktest/clocktest ./internal/test/clocktest
-	CGO_ENABLED=1 $(WITH_ENGINE) .cache/clocktest/clocktest $(CLOCKS)
 
 build: functions cli ## build dist/<function>/bootstrap (arm64; amd64 below dist/amd64) and bin/hotshard, one static file
 
@@ -230,7 +222,7 @@ check-extra: need-cdk ## check the templates with the CDK's validator, and with 
 	@command -v cfn-lint >/dev/null || echo "NOT LINTED: cfn-lint was not found, so the templates were not checked with it: pip install cfn-lint" >&2
 
 clean: ## delete what was built; the fetched engine stays
-	rm -rf dist bin $(INFRA)/cdk.out .cache/functions .cache/withengine .cache/invoke .cache/clocktest
+	rm -rf dist bin $(INFRA)/cdk.out .cache/functions .cache/withengine .cache/invoke
 
 # The targets below fetch what others need, for those who want to fetch everything first.
 need-npm: need.node $(INFRA)/node_modules/.package-lock.json $(CONSOLE)/web/node_modules/.package-lock.json
