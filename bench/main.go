@@ -15,12 +15,13 @@ import (
 	"slices"
 
 	"github.com/hotshard/hotshard/bench/decoding"
+	"github.com/hotshard/hotshard/bench/ranks"
 	"github.com/hotshard/hotshard/bench/rig"
 	"github.com/hotshard/hotshard/bench/storm"
 )
 
 // programs are the experiments.
-var programs = []rig.Program{decoding.Program, storm.Program}
+var programs = []rig.Program{decoding.Program, ranks.Program, storm.Program}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
