@@ -174,7 +174,7 @@ func newCellsFolder(client Client, settings Settings, now func() time.Time) *cel
 func (f *cellsFolder) fold(ctx context.Context, s *boardChanges, streamShard string) (err error) {
 	records := make([]parts.Record[parts.Histogram], len(s.entries))
 	for i, t := range s.entries {
-		records[i] = parts.Record[parts.Histogram]{Sequence: t.padded, Apply: func(h *parts.Histogram) {
+		records[i] = parts.Record[parts.Histogram]{Sequence: t.paddedSequence, Apply: func(h *parts.Histogram) {
 			if t.from != nil {
 				h.AddMerit(*t.from, -1)
 			}

@@ -20,14 +20,14 @@ type entryChange struct {
 	wasOutdated, isOutdated bool          // the entry's row in the index was outdated before the change, and is after it
 	lifetime                lifetime
 	sequence                string // the record's sequence number
-	padded                  string // the sequence number with leading zeros: text order is number order
+	paddedSequence          string // the sequence number with leading zeros: text order is number order
 }
 
 // entryChangeOf returns the change that a record makes to a player's entry, or an error if the record can't be read.
 // The state after a delete has only the player and the deleted entry's rev.
 func entryChangeOf(r *ddbstream.Record, player string) (t entryChange, err error) {
 	t.sequence = string(r.Sequence)
-	if t.padded, err = parts.Sequence(t.sequence); err != nil {
+	if t.paddedSequence, err = parts.Sequence(t.sequence); err != nil {
 		return t, err
 	}
 	newest := r.New

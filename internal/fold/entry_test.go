@@ -77,7 +77,7 @@ func TestEntryChanges(t *testing.T) {
 			}
 			continue
 		}
-		if text := showChange(got); text != c.want || got.sequence != "9" || got.padded != strings.Repeat("0", 39)+"9" || got.state.Player != "p" {
+		if text := showChange(got); text != c.want || got.sequence != "9" || got.paddedSequence != strings.Repeat("0", 39)+"9" || got.state.Player != "p" {
 			t.Errorf("%s of %q to %q: %s (%+v), want %s", c.event, c.old, c.newest, text, got, c.want)
 		}
 	}
@@ -282,7 +282,7 @@ func TestHistogramsOfChanges(t *testing.T) {
 		{entryChange{from: &five, to: &six, wasOutdated: true, isOutdated: true}, 0, 0}, {entryChange{from: &five, wasOutdated: true}, -1, -1},
 	} {
 		client := &updates{}
-		c.change.padded = "1"
+		c.change.paddedSequence = "1"
 		s := &boardChanges{Period: parts.Period{Board: "b", Label: "all"}, entries: []entryChange{c.change}}
 		require.NoError(t, newCellsFolder(client, Settings{}, time.Now).fold(t.Context(), s, "s"))
 		stored := dynamo.Item{}
@@ -327,7 +327,7 @@ func TestNotesOfRows(t *testing.T) {
 	f.err = nil
 	for _, outdated := range []bool{false, true} {
 		d := &delivery{Handler: &Handler{tops: newTopFolder(f, Settings{}, nil, time.Now, nil)}, batch: &ddbstream.Batch{ShardID: "s"}}
-		s := &boardChanges{Period: parts.Period{Board: "b", Label: "all"}, entries: []entryChange{{padded: "7", isOutdated: outdated}}}
+		s := &boardChanges{Period: parts.Period{Board: "b", Label: "all"}, entries: []entryChange{{paddedSequence: "7", isOutdated: outdated}}}
 		jobs := changesByBoard{s.Period: s}.jobs(d)[2:]
 		for _, j := range jobs {
 			require.NoError(t, j.fold(t.Context()))

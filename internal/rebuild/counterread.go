@@ -77,7 +77,7 @@ func (c *counters) readStates(ctx context.Context, name string, sources []source
 	return nil
 }
 
-// setSummary sets the state that the summary has of the source.
+// setSummary sets the state that the summary has of the source, a write shard.
 func (s *source) setSummary(name string, partials map[string]item) {
 	pk := schema.SummaryKey(name, s.n)
 	it := partials[pk]

@@ -164,7 +164,7 @@ func Parse(attributes map[string]types.AttributeValue) (Item, error) {
 	return list[0].Next()
 }
 
-// readRecord decodes a record of the known version. A record of another version may have other attributes.
+// readRecord decodes a record. It returns ErrVersion for another version, which may have other attributes.
 func readRecord[R any](attributes map[string]types.AttributeValue, into *R) error {
 	v, ok := attributes[schema.Version].(*types.AttributeValueMemberN)
 	if ok && v.Value != strconv.Itoa(version) {

@@ -86,7 +86,8 @@ func (c *shardCounter) skipTo(to time.Time) {
 	c.readTo, c.newest = to, to
 }
 
-// advanceTo records that all until a time was read, and delivers the windows that ended at least grace before.
+// advanceTo records that the stream shard was read up to a time, and delivers the windows that ended at least grace before
+// that time.
 func (c *shardCounter) advanceTo(to time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

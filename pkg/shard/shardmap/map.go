@@ -75,8 +75,9 @@ const maxCachedItems = 1000
 
 // New returns a Map over the shard-map table, and reads nothing yet. Options above their bounds are set to the bounds.
 func New(db Client, table string, o Options) *Map {
+	anyLog := schema.MapLog(rand.N(schema.MapLogs)) // each log has all changes
 	return &Map{
-		tableReader: tableReader{db, table, schema.MapLog(rand.N(schema.MapLogs))}, options: o.withDefaults(),
+		tableReader: tableReader{db, table, anyLog}, options: o.withDefaults(),
 		view: &view{}, reads: map[string]*currentRead{}, items: dynamo.NewCache[cachedItem](maxCachedItems),
 	}
 }

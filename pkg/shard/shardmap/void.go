@@ -50,8 +50,9 @@ var errVoided = fmt.Errorf("%w: the change had an unknown outcome and was voided
 //   - If the condition fails and the item has the change, the change was made.
 //   - If the item does not have the change, another change was made instead, and void returns errVoided.
 //
-// If the change was not yet stored when isLate returned true, polls may miss it, so void dates the change again. A
-// decrease keeps its date: all processes read it before it takes effect.
+// isLate reports whether commitTime has passed since the change began. Polls may miss a change that is stored after that.
+// If the change was stored so late, void dates it again. A decrease keeps its date: all processes read it before it
+// takes effect.
 func (c *Changer) void(ctx context.Context, old, next Entry, decide decision, begun time.Time, isLate func() bool) (Entry, error) {
 	isGrowthOrReset := len(next.History) == 0 || next.History.Newest() > old.History.Newest()
 	missedByPolls := false
@@ -62,7 +63,7 @@ func (c *Changer) void(ctx context.Context, old, next Entry, decide decision, be
 			return raised, errVoided
 		}
 		_, conditionFailed := dynamo.ConditionFailed(err)
-		wasLate := isLate()
+		wasLate := isLate() // before the read: a change that the read does not find is stored later
 		stored, err := c.Read(ctx, next.Key)
 		if err == nil && conditionFailed {
 			switch {
