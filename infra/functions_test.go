@@ -79,10 +79,7 @@ func oneOrMore(value any) []any {
 
 // unscoped has the actions that can't be restricted to a resource, with their conditions.
 var unscoped = map[string]string{
-	"cloudwatch:PutMetricData":        `{"StringEquals":{"cloudwatch:namespace":"Hotshard"}}`,
-	"cloudwatch:GetMetricData":        "<nil>",
-	"cloudwatch:GetInsightRuleReport": "<nil>",
-	"dynamodb:DescribeLimits":         "<nil>",
+	"cloudwatch:PutMetricData": `{"StringEquals":{"cloudwatch:namespace":"Hotshard"}}`,
 }
 
 // TestNoWildcards checks that roles have a wildcard only if an action has no smaller resource.

@@ -251,10 +251,7 @@ var rarelyUsed = map[string]map[string]string{
 		"DescribeTable " + Source: "for a deployment that is attached to a table",
 	},
 	Query: {
-		"GetItem " + Items: "for the settings of a board whose period has no scores",
-		"DescribeContributorInsights " + Items + " " + schema.ByRank:  "not called again, since the engine has no Contributor Insights, as are the next five",
-		"DescribeContributorInsights " + Items + " " + schema.ByGroup: "an index", "DescribeContributorInsights " + Events: "a table", "DescribeContributorInsights " + Rollups: "a table",
-		"DescribeContributorInsights " + Heat: "a table", "DescribeContributorInsights " + ShardMap: "a table",
+		"GetItem " + Items:                     "for the settings of a board whose period has no scores",
 		"Query " + Items + " " + schema.ByRank: "for ranks beyond the stored top",
 	},
 	Aggregator: {

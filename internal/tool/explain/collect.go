@@ -101,7 +101,6 @@ func Run(ctx context.Context, sources Sources, options Options) (Report, error) 
 	}
 	if !nothingThrottled {
 		collected.readLimits(ctx)
-		collected.readContributors(ctx)
 		collected.readHeat(ctx)
 		collected.advise(ctx)
 	}

@@ -48,6 +48,28 @@ func TestCures(t *testing.T) {
 	}
 }
 
+// TestKeysOfSeveralReasons checks that a key without a cause is attributed to one of two reasons only if its writes are hot.
+func TestKeysOfSeveralReasons(t *testing.T) {
+	id := ID{Table: "orders"}
+	keys := []Key{{Reason: Reason{ID: id}, Key: "acme", Throttles: 20, Source: "a log"}, {Reason: Reason{ID: id}, Key: "victim", Throttles: 20, Source: "a log"}}
+	counts := []Count{{Reason: Reason{id, Write, KeyRange}, Events: 40}, {Reason: Reason{id, Write, Provisioned}, Events: 60}}
+	heat := Key{Reason: Reason{id, Write, KeyRange}, Key: "acme", UnitsPerSecond: 20, Hot: true, Source: "heat"}
+	for _, c := range []struct {
+		keys []Key
+		want string
+	}{{keys, ""}, {append(keys, heat), "acme"}} {
+		for _, f := range Explain(Evidence{Counted: true, Counts: counts, Keys: c.keys}).Findings {
+			got := ""
+			for _, k := range f.Keys {
+				got += k.Key
+			}
+			if partition := strings.Contains(f.Reason, "KeyRange"); partition && got != c.want || !partition && got != "" {
+				t.Errorf("%s with %d keys: keys %q, want %q for the partition's limit alone", f.Reason, len(c.keys), got, c.want)
+			}
+		}
+	}
+}
+
 // TestInference checks that a missing reason is inferred only if exactly one limit was reached.
 func TestInference(t *testing.T) {
 	id := ID{Table: "orders"}

@@ -25,27 +25,16 @@ import (
 // series names one series of CloudWatch.
 type series struct{ metric, table, index, stat string }
 
-// contributor is an entry in a report of Contributor Insights.
-type contributor struct {
-	keys  []string
-	times []time.Time // of throttles
-}
-
-// cloud is a fake of CloudWatch and of Contributor Insights.
+// cloud is a fake of CloudWatch.
 type cloud struct {
-	mu      sync.Mutex
-	points  map[series]map[int64]float64
-	rules   map[string][]contributor // by rule
-	enabled map[explain.ID][]string  // rules, by table or index
-	denied  map[string]bool          // operations
-	calls   map[string]bool          // operations that were called, as IAM names them
+	mu     sync.Mutex
+	points map[series]map[int64]float64
+	denied map[string]bool // operations
+	calls  map[string]bool // operations that were called, as IAM names them
 }
 
 func newCloud() *cloud {
-	return &cloud{
-		points: map[series]map[int64]float64{}, rules: map[string][]contributor{}, enabled: map[explain.ID][]string{},
-		denied: map[string]bool{}, calls: map[string]bool{},
-	}
+	return &cloud{points: map[series]map[int64]float64{}, denied: map[string]bool{}, calls: map[string]bool{}}
 }
 
 func (c *cloud) count(at time.Time, s series, n float64) {
@@ -81,8 +70,6 @@ func (c *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer = cbor.Map{"__type": cbor.String("com.amazonaws#AccessDenied"), "message": cbor.String("User is not authorized to perform: cloudwatch:" + operation)}
 	case operation == "GetMetricData":
 		answer, status = c.metricData(request), http.StatusOK
-	case operation == "GetInsightRuleReport":
-		answer, status = c.report(string(request["RuleName"].(cbor.String))), http.StatusOK
 	}
 	w.Header().Set("Smithy-Protocol", "rpc-v2-cbor")
 	w.Header().Set("Content-Type", "application/cbor")
@@ -116,33 +103,7 @@ func (c *cloud) metricData(in cbor.Map) cbor.Value {
 	return cbor.Map{"MetricDataResults": results}
 }
 
-func (c *cloud) report(rule string) cbor.Value {
-	var list cbor.List
-	for _, x := range c.rules[rule] {
-		var keys, points cbor.List
-		for _, k := range x.keys {
-			keys = append(keys, cbor.String(k))
-		}
-		for _, at := range x.times {
-			points = append(points, cbor.Map{"Timestamp": epoch(at.Truncate(time.Minute).Unix()), "ApproximateValue": cbor.Float64(1)})
-		}
-		list = append(list, cbor.Map{"Keys": keys, "ApproximateAggregateValue": cbor.Float64(len(x.times)), "Datapoints": points})
-	}
-	return cbor.Map{"Contributors": list, "AggregationStatistic": cbor.String("Sum"), "ApproximateUniqueCount": cbor.Uint(len(list))}
-}
-
-// enable turns Contributor Insights on for a table or index.
-func (c *cloud) enable(id explain.ID, found ...contributor) {
-	name := id.Table
-	if id.Index != "" {
-		name += "@" + id.Index
-	}
-	rule := "DynamoDBContributorInsights-PKT-" + name + "-1800000000"
-	c.enabled[id] = append(c.enabled[id], rule)
-	c.rules[rule] = append(c.rules[rule], found...)
-}
-
-// dynamoDB responds to DescribeContributorInsights, which DynamoDB Local lacks, and forwards other calls.
+// dynamoDB records the calls, and denies some.
 type dynamoDB struct {
 	*cloud
 	base http.RoundTripper
@@ -153,29 +114,13 @@ func (d dynamoDB) RoundTrip(r *http.Request) (*http.Response, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.calls["dynamodb:"+operation] = true
-	respond := func(status int, v any) (*http.Response, error) {
-		text, err := json.Marshal(v)
-		return &http.Response{
-			StatusCode: status, Status: http.StatusText(status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r, ContentLength: int64(len(text)),
-			Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Body: io.NopCloser(bytes.NewReader(text)),
-		}, err
-	}
-	if d.denied["dynamodb:"+operation] {
-		return respond(http.StatusBadRequest, map[string]string{"__type": "com.amazon.coral.service#AccessDeniedException", "Message": "User is not authorized to perform: dynamodb:" + operation})
-	}
-	if operation != "DescribeContributorInsights" {
+	if !d.denied["dynamodb:"+operation] {
 		return d.base.RoundTrip(r)
 	}
-	var in struct{ TableName, IndexName string }
-	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
-		return nil, err
-	}
-	rules := d.enabled[explain.ID{Table: in.TableName, Index: in.IndexName}]
-	out := map[string]any{"TableName": in.TableName, "ContributorInsightsStatus": "DISABLED"}
-	if rules != nil {
-		out["ContributorInsightsStatus"], out["ContributorInsightsMode"], out["ContributorInsightsRuleList"] = "ENABLED", "THROTTLED_KEYS", rules
-	}
-	return respond(http.StatusOK, out)
+	return &http.Response{
+		StatusCode: http.StatusBadRequest, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
+		Body: io.NopCloser(strings.NewReader(`{"__type":"com.amazon.coral.service#AccessDeniedException","Message":"User is not authorized to perform: dynamodb:` + operation + `"}`)),
+	}, nil
 }
 
 // made returns the operations that were called, sorted.

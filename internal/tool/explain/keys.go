@@ -20,26 +20,18 @@ const maxKeys = 10
 func (e *Evidence) keysOf(reason Reason) (keys []Key, sources []Source) {
 	isOnlyReason, bySource := e.isOnlyReason(reason), map[string][]Key{}
 	isWriteLimit := reason.Operation == Write && reason.Cause == KeyRange
-	var unsure []string
 	for _, k := range e.Keys {
 		if !k.mayHave(reason) {
 			continue
 		}
 		isSure := k.Cause != "" || isOnlyReason || (isWriteLimit && e.isHot(k))
-		switch {
-		case k.Throttles > 0 && !isSure:
-			unsure = append(unsure, k.Key)
-		case k.Throttles > 0, k.Hot && isWriteLimit:
+		if (k.Throttles > 0 && isSure) || (k.Hot && isWriteLimit) {
 			bySource[k.Source] = append(bySource[k.Source], k)
 			keys = mergeKey(keys, k)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(bySource)) {
 		sources = append(sources, Source{name, e.describeKeys(bySource[name])})
-	}
-	if len(unsure) > 0 {
-		text := fmt.Sprintf("It was throttled for several reasons, and the source does not tell which of them throttled %s", strings.Join(unsure[:min(len(unsure), maxKeys)], ", "))
-		sources = append(sources, Source{contributorInsights, text}) // the only source without reasons
 	}
 	slices.SortStableFunc(keys, compareHarm)
 	return keys, sources
