@@ -216,10 +216,12 @@ var dynamoDBBegan = time.Date(2012, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // matchTimes returns the time that at least half of an attribute's texts have at a place, or nil. Ten digits may be no
 // Unix time, and 27 characters no KSUID. So with either form it returns nil, too, if a text with the place has no time
-// there, if all times are older than DynamoDB (Unix), or if the texts with times are all equal (KSUID).
+// there, if all times are older than DynamoDB or snowflakes (Unix), or if the texts with times are all equal
+// (KSUID).
 func matchTimes(texts []string, attr string, where place) *ownTime {
 	found := &ownTime{attr: attr, place: where, days: true}
 	used, values, hasOtherText := map[string]bool{}, map[string]bool{}, false
+	var times []time.Time
 	for _, text := range texts {
 		f, at := formOf(text, where)
 		if f == nil {
@@ -233,6 +235,7 @@ func matchTimes(texts []string, attr string, where place) *ownTime {
 			continue
 		}
 		used[f.name], values[text] = true, true
+		times = append(times, at)
 		found.days = found.days && f.name == "ISO" && at.Equal(at.Truncate(24*time.Hour))
 		if at.After(found.last) {
 			found.last = at
@@ -244,12 +247,24 @@ func matchTimes(texts []string, attr string, where place) *ownTime {
 		}
 	}
 	found.distinct = len(values)
-	noUnixTime := used["Unix"] && (hasOtherText || found.last.Before(dynamoDBBegan))
+	noUnixTime := used["Unix"] && (hasOtherText || found.last.Before(dynamoDBBegan) || areSnowflakes(times))
 	noKSUID := used["KSUID"] && (hasOtherText || len(values) < 2)
 	if len(values) == 0 || noUnixTime || noKSUID {
 		return nil
 	}
 	return found
+}
+
+// areSnowflakes reports whether nanoseconds are snowflakes, whose low 22 bits are a worker's number and a sequence number:
+// one of the two has few values. Milliseconds are none.
+func areSnowflakes(times []time.Time) bool {
+	distinct, workers, sequences, isPrecise := map[int64]bool{}, map[int64]bool{}, map[int64]bool{}, false
+	for _, at := range times {
+		n := at.UnixNano()
+		distinct[n], workers[n>>12&0x3ff], sequences[n&0xfff] = true, true, true
+		isPrecise = isPrecise || n%int64(time.Millisecond) != 0
+	}
+	return isPrecise && 2*min(len(workers), len(sequences)) <= len(distinct)
 }
 
 // formOf returns the form and the time that a text has at a place; nil if it has no plausible time there.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/table"
 )
@@ -15,10 +16,10 @@ func (r *Report) chooseLayout(ctx context.Context, items []item, found foundTime
 	r.Sampled = len(items)
 	switch {
 	case r.InTheWay.Keys > 0:
-		r.refuse("%s stored partition keys, such as %q, read as write shards above 0 of other names: choose another format, or rename them.", keyCount(r.InTheWay), r.InTheWay.First[0])
+		r.refuse("%s, such as %q, would be taken for write shards above 0 of other names: choose another format, or rename them.", keyCount(r.InTheWay), r.InTheWay.First[0])
 		return
 	case r.TooLong.Keys > 0:
-		r.refuse("%s stored partition keys are too long: with the suffix of a write shard they would exceed %d bytes.", keyCount(r.TooLong), maxKeyBytes)
+		r.refuse("%s would exceed %d bytes with the suffix of a write shard.", keyCount(r.TooLong), maxKeyBytes)
 		return
 	case r.SortType == "B":
 		r.refuse("The sort key is binary; write shards are calculated from a string or a number. Use table.RandomSuffix if items are only ever added.")
@@ -51,9 +52,9 @@ const unfinishedLayout = `table.CalculatedSuffix{Time: func(it table.Item) (time
 // keyCount returns the number of keys as text.
 func keyCount(f Found) string {
 	if f.Keys == maxKeys {
-		return fmt.Sprint(maxKeys, " or more")
+		return fmt.Sprint(maxKeys, " or more stored partition keys")
 	}
-	return strconv.Itoa(f.Keys)
+	return display.Several(f.Keys, "stored partition key")
 }
 
 // formats has the Go names of package shard's formats.

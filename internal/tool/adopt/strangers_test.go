@@ -127,6 +127,9 @@ var adoptable = []theirs{
 	{"ISO of mixed precisions", `("placed", table.ISO)`, ksk(func(at time.Time, n int) string {
 		return at.Format([]string{isoPlain, isoMillis, "2006-01-02T15:04Z"}[n%3]) + "#" + id(n)
 	})},
+	{"ISO in a file's name", `table.After("/", 1, table.ISO)`, ksk(func(at time.Time, n int) string {
+		return "logs/" + at.Format("2006-01-02T15-04-05Z_") + id(n) + ".json"
+	})},
 	{"ISO without separators", `("placed", table.ISO)`, format("20060102T150405Z", "-")},
 	{"ISO of digits alone", `("placed", table.ISO)`, format("20060102150405", "_")},
 	{"ISO of slashes", `("placed", table.ISO)`, format("2006/01/02 15:04:05", "#")},
@@ -196,6 +199,12 @@ var refused = []theirs{
 	{"KSUIDs beside other random texts", "has a time of ISO 8601", ksk(func(at time.Time, n int) string { return []string{ksuid(at, n), draw(n, base62, 27)}[n%2] })},
 	{"random texts of a ULID's length", "has a time of ISO 8601", ksk(func(_ time.Time, n int) string { return draw(n, base62[:32], 26) })},
 	{"random digests", "has a time of ISO 8601", ksk(func(_ time.Time, n int) string { return draw(n, "0123456789abcdef", 32) })},
+	{"snowflakes of one worker", "has a time of ISO 8601", func(at time.Time, n int) row {
+		return row{"placed": num((at.UnixMilli()-1_420_070_400_000)<<22 | 7<<12 | int64(n*599))}
+	}},
+	{"snowflakes of many workers", "has a time of ISO 8601", ksk(func(at time.Time, n int) string {
+		return fmt.Sprint("msg#", (at.UnixMilli()-1_420_070_400_000)<<22|int64(n*131)<<12|int64(n%2))
+	})},
 	{"random numbers of ten digits", "has a time of ISO 8601", ksk(func(_ time.Time, n int) string { return draw(n, "0123456789", 10) })},
 	{"random numbers of eight digits", "has a time of ISO 8601", ksk(func(_ time.Time, n int) string { return draw(n, "0123456789", 8) })},
 	{"ids of ten digits in order", "has a time of ISO 8601", func(_ time.Time, n int) row { return row{"placed": num(1_000_000_001 + int64(n))} }},
@@ -209,6 +218,8 @@ var refused = []theirs{
 	{"ids of MongoDB", "has a time of ISO 8601", ksk(func(_ time.Time, n int) string { return draw(n, "0123456789abcdef", 24) })},
 	{"only the last change", "updated_at changes, by its name", attr("updated_at", func(at time.Time, _ int) any { return at.Format(isoMillis) })},
 	{"only a birthday", "dateOfBirth is not the time of creation", attr("dateOfBirth", func(at time.Time, n int) any { return at.AddDate(-20, 0, n).Format(time.DateOnly) })},
+	{"only a validity's end", "validUntil is the time of an expiry", attr("validUntil", func(at time.Time, _ int) any { return num(at.Unix()) })},
+	{"only a session's end", "ends_at is the time of an expiry", attr("ends_at", func(at time.Time, _ int) any { return at.Format(isoMillis) })},
 	{"the buyer's ULID", "buyer is another item's id", attr("buyer", func(at time.Time, n int) any { return ulidOf(now.AddDate(-1, 0, 0), n/2) })},
 	{"a time that one item lacks", "createdAt has a time, and is missing in 1 of 8", func(at time.Time, n int) row {
 		if n == 3 {

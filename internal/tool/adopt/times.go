@@ -33,9 +33,9 @@ func (t foundTimes) reasons() string {
 
 // expiry, changed and planned match names of attributes that have another time than that of creation.
 var (
-	expiry  = regexp.MustCompile(`(?i)expir|(^|[_.])ttl($|[_.])`)
+	expiry  = regexp.MustCompile(`(?i)expir|until|delet|purg|time_?to_?live|(^|[_.])(ttl|end(s|ed)?(_?(at|on|date|time))?$)`)
 	changed = regexp.MustCompile(`(?i)updat|modif|(^|[^x])chang|last|seen|access|(^|[^r])edit`)
-	planned = regexp.MustCompile(`(?i)birth|due|deadline|schedul`)
+	planned = regexp.MustCompile(`(?i)birth|(^|[_.])dob|due|deadline|schedul`)
 )
 
 // created matches names of attributes that probably have the time of creation.
@@ -121,6 +121,8 @@ func (r *Report) ownTime(items []item, attr string, now time.Time) (own *ownTime
 		return nil, reason
 	case attr == r.ttl:
 		return nil, "is the table's TTL attribute"
+	case own.last.After(now.Add(shardmap.MaxAhead)):
+		return nil, "has times in the future, such as " + own.last.Format(time.RFC3339) + ", so puts of such items would be rejected"
 	case attr == r.SortKey: // the next cases are for other attributes
 	case expiry.MatchString(attr):
 		return nil, "is the time of an expiry, by its name"
@@ -130,9 +132,6 @@ func (r *Report) ownTime(items []item, attr string, now time.Time) (own *ownTime
 		return nil, "is not the time of creation, by its name"
 	case own.allIDs() && own.distinct < len(items):
 		return nil, "is another item's id, since several items have the same value"
-	}
-	if own.last.After(now.Add(shardmap.MaxAhead)) {
-		return nil, "has times in the future, such as " + own.last.Format(time.RFC3339) + ", so puts of such items would be rejected"
 	}
 	return own, ""
 }

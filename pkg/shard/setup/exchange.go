@@ -138,10 +138,10 @@ func (k *keyRenamer) renameInExpression(text string, names, used map[string]stri
 	})
 }
 
-// placeholder returns a placeholder for the name k.names[index] that stands for no other attribute in names.
+// placeholder returns a placeholder for the name k.names[index] that is not in names.
 func (k *keyRenamer) placeholder(index int, names map[string]string) string {
 	placeholder := fmt.Sprint("#exchanged", index)
-	for names[placeholder] != "" && !slices.Contains(k.names, names[placeholder]) {
+	for names[placeholder] != "" {
 		placeholder += "x"
 	}
 	return placeholder

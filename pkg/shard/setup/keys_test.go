@@ -130,6 +130,11 @@ func TestCallsAndAnswers(t *testing.T) {
 			sent:   &dynamodb.GetItemInput{TableName: ours, ProjectionExpression: aws.String("#exchanged0x, tags[0], #exchanged0"), ExpressionAttributeNames: map[string]string{"#exchanged0x": "PK", "#exchanged0": "n"}},
 			answer: &dynamodb.GetItemOutput{}, received: &dynamodb.GetItemOutput{},
 		},
+		"placeholder of the same name, of a key's name in a map": {
+			call:   &dynamodb.GetItemInput{TableName: ours, ProjectionExpression: aws.String("pk, m.#exchanged0"), ExpressionAttributeNames: map[string]string{"#exchanged0": "pk"}},
+			sent:   &dynamodb.GetItemInput{TableName: ours, ProjectionExpression: aws.String("#exchanged0x, m.#exchanged0"), ExpressionAttributeNames: map[string]string{"#exchanged0x": "PK", "#exchanged0": "pk"}},
+			answer: &dynamodb.GetItemOutput{}, received: &dynamodb.GetItemOutput{},
+		},
 		"batch of reads": {
 			call:     &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{arn: reads("pk", "n, pk"), "theirs": reads("pk", "pk")}},
 			sent:     &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{arn: renamed, "theirs": reads("pk", "pk")}},

@@ -26,7 +26,7 @@ const (
 	minute  = `([0-5]\d)`
 	second  = `([0-5]\d|60)`
 	decimal = `(?:[.,](\d+))?`
-	offset  = ` ?([Zz]|[-+](?:0\d|1[0-4])(?::?[0-5]\d)?)?`
+	offset  = ` ?([Zz]|[-+](?:0\d|1[0-4])(?::?(?:00|15|30|45))?)?`
 	end     = `(?:$|[^0-9A-Za-z])`
 	noMore  = `(?:$|[^0-9A-Za-z:])` // after hours or minutes
 )
@@ -35,6 +35,7 @@ const (
 var isoForms = patterns(
 	day+`[Tt _]`+hour+`:`+minute+`:`+second+decimal+offset+end,
 	day+`[Tt _]`+hour+`:`+minute+`()()`+offset+noMore,
+	day+`[Tt _]`+hour+`[-.]`+minute+`(?:[-.]`+second+decimal+`)?`+offset+noMore,
 	day+`[Tt]`+hour+`()()()`+offset+noMore,
 	day+`()()()()()`+end,
 	packed+`[Tt]`+hour+minute+`(?:`+second+decimal+`)?`+offset+end,
@@ -55,8 +56,8 @@ func patterns(list ...string) func() []*regexp.Regexp {
 var weekForm = patterns(`^(\d{4})-?W([0-5]\d)(?:-?([1-7]))?` + end)
 
 // ISO reads times of ISO 8601 with any precision and offset: 2026-01-05T12:00:45.490+01:00, 20260105T120045Z,
-// 2026-01-05, 2026-W02-1. T and Z may be lower-case, T a space or an underscore, and the decimal point a comma. A time
-// without an offset is UTC, and a day or a week is its first moment.
+// 2026-01-05, 2026-W02-1. T and Z may be lower-case, T a space or an underscore, the time's colons hyphens or points, and
+// the decimal point a comma. A time without an offset is UTC, and a day or a week is its first moment.
 func ISO(text string) (time.Time, error) {
 	if m := weekForm()[0].FindStringSubmatch(text); m != nil {
 		return parseWeek(text, m)
