@@ -27,7 +27,7 @@ func (it Item) trimmed(table, indexes keyLimits) Item {
 	for _, k := range droppedOfIndexes {
 		it.IndexRest, it.TopIndexRest = max(it.IndexRest, k.Units+k.Err), max(it.TopIndexRest, k.TopMost)
 	}
-	it.Keys = append(slices.Clip(tableKeys), indexKeys...)
+	it.Keys = slices.Concat(tableKeys, indexKeys)
 	return it
 }
 

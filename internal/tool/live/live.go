@@ -41,7 +41,7 @@ type Options struct {
 	Found   Found
 
 	// AtOnce begins the first window when reading begins, so that it is complete early. Windows are then not aligned
-	// with minutes. After an hour each is folded into the minute in which it starts.
+	// with minutes.
 	AtOnce bool
 
 	// PartitionWCU is a partition's limit in WCU/s, 1,000 by default.
@@ -118,8 +118,8 @@ func (r *Reader) moveCompleteWindows(ctx context.Context) error {
 // Settled returns the time until which windows are complete; zero before reading begins. Only late records change complete windows.
 func (r *Reader) Settled() time.Time { return r.windows.completeUntil() }
 
-// Windows implements [heat.Source]. It yields only complete windows. Their length is 10 s in the last hour, a minute in the
-// last day, and ten minutes in the last week. A window that was read and has no writes has an item without keys.
+// Windows implements [heat.Source]. It yields only complete windows, of the last six hours. A window that was read and has
+// no writes has an item without keys.
 //
 // An item's coverage is the share of the window that was read, averaged over the stream shards: all of 9 stream shards and
 // half of the tenth is 0.95. 0 means that all was read, 1e-9 that nothing was.

@@ -154,5 +154,5 @@ const leastCoverage = 1e-9
 func (w *windows) complete(from, to time.Time) []heat.Window {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.history.windows(from, to)
+	return windowsBetween(w.history, from, to)
 }
