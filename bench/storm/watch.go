@@ -39,12 +39,7 @@ func (st *storm) watch(ctx context.Context, over <-chan struct{}) {
 }
 
 // throttled returns the number of attempts that the limiter has throttled.
-func (st *storm) throttled() (n int64) {
-	for _, o := range st.system.Charged().Operations {
-		n += o.ThrottledRequests + o.ThrottledItems
-	}
-	return n
-}
+func (st *storm) throttled() int64 { return st.system.Charged().Throttled }
 
 func (st *storm) shards(ctx context.Context) (answer httpapi.ShardCount, err error) {
 	status, err := st.send(ctx, http.MethodGet, "/v1/shards?"+url.Values{"type": {string(st.Kind.typ)}, "name": {key}}.Encode(), "", &answer)

@@ -193,7 +193,7 @@ func TestInvalidPass(t *testing.T) {
 	} {
 		l, call := limited(t, scripted(t, http.StatusBadRequest, "", "rejected"))
 		if status, text := call(c.operation, c.body); status != http.StatusBadRequest || text != "rejected" || l.Stats().WriteUnits+l.Stats().ReadUnits != 0 || len(l.Report().Throttled) > 0 {
-			t.Errorf("%s %.100s: %d %s, %+v", c.operation, c.body, status, text, l.Stats().Operations)
+			t.Errorf("%s %.100s: %d %s, %+v", c.operation, c.body, status, text, l.Stats())
 		}
 	}
 }
@@ -214,10 +214,8 @@ func TestThrottledCalls(t *testing.T) {
 	if status, text := call("BatchWriteItem", `{"RequestItems":{"t":[{"DeleteRequest":{"Key":{"id":{"S":"a"}}}},{"DeleteRequest":{"Key":{"id":{"S":"b"}}}}]}}`); status != http.StatusBadRequest {
 		t.Errorf("a batch: %d %s", status, text)
 	}
-	for _, o := range l.Stats().Operations {
-		if want := map[string]int64{"TransactWriteItems": 2, "TransactGetItems": 1, "BatchWriteItem": 1}[o.Operation]; o.ThrottledRequests != want || o.ThrottledItems != 0 || o.Conflicts != 0 {
-			t.Errorf("%+v, want %d throttled", o, want)
-		}
+	if n := l.Stats().Throttled; n != 2+1+1 {
+		t.Errorf("%d throttles, want those of two transactions that write, one that reads, and a batch", n)
 	}
 	if writes := l.ThrottledWrites("t", time.Unix(1_800_000_000, 0), time.Unix(1_800_000_001, 0)); len(writes) != 1 || writes[0].Writes != 4 || len(writes[0].Keys) != 2 || writes[0].Keys[0] != (throttle.ThrottledKey{Key: "a", Writes: 3}) {
 		t.Errorf("throttled writes: %+v", writes)
@@ -248,8 +246,8 @@ func TestUnanswered(t *testing.T) {
 		w := httptest.NewRecorder()
 		l.Proxy(&url.URL{Scheme: "http", Host: "engine"}).ServeHTTP(w, req)
 		code, exception, _ := strings.Cut(c.want, " ")
-		if fmt.Sprint(w.Code) != code || !strings.Contains(w.Body.String(), "#"+exception) || code == "400" && len(l.Stats().Operations) > 0 {
-			t.Errorf("%d %s, charged %+v; want %s", w.Code, w.Body, l.Stats().Operations, c.want)
+		if fmt.Sprint(w.Code) != code || !strings.Contains(w.Body.String(), "#"+exception) || code == "400" && len(l.Stats().Spaces) > 0 {
+			t.Errorf("%d %s, charged %+v; want %s", w.Code, w.Body, l.Stats(), c.want)
 		}
 		if !strings.Contains(log.String(), c.log) || c.log == "" && log.Len() > 0 {
 			t.Errorf("%s: the log %s, want %s", c.want, log.String(), c.log)

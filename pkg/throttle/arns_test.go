@@ -96,7 +96,7 @@ func TestNotATablesARN(t *testing.T) {
 			}
 		}
 	}
-	if s := b.Stats(); len(s.Operations) > 0 {
+	if s := b.Stats(); len(s.Spaces) > 0 {
 		t.Errorf("charged %+v", s)
 	}
 }

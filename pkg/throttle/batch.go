@@ -139,13 +139,11 @@ func (b *batch) admitAndSend(unprocessed string, report capacityReport) (*http.R
 	if b.throttled == len(b.parts) {
 		return b.throttle(b.denied)
 	}
-	b.l.countUnprocessed(b.operation, b.throttled, b.denied)
-	b.l.countConflicts(b.operation, b.conflicts)
+	b.l.countThrottled(b.throttled, b.denied)
 	withheld := b.throttled + b.conflicts
 	if withheld == len(b.parts) {
 		return b.respond(http.StatusOK, map[string]any{unprocessed: b.requestItems(isUnprocessed)})
 	}
-	defer b.endWrites()
 	changed := object{}
 	if withheld > 0 {
 		changed["RequestItems"] = encode(b.requestItems(isSent))
@@ -175,7 +173,7 @@ func (b *batch) admit() {
 			b.l.countThrottledWrites(denied)
 			b.denied = append(b.denied, denied...)
 			b.throttled++
-		case p.write != nil && !b.l.holds.BeginWrite(p.id()):
+		case p.write != nil && b.l.holds.Blocked(p.id()) != nil:
 			b.settleCharges(p.cost, p.cost[:1]) // a conflict costs the write in the table
 			b.conflicts++
 		default:
@@ -183,14 +181,6 @@ func (b *batch) admit() {
 			b.reserved = append(b.reserved, p.cost...)
 		}
 		p.unprocessed = !p.sent
-	}
-}
-
-func (b *batch) endWrites() {
-	for _, p := range b.parts {
-		if p.sent && p.write != nil {
-			b.l.holds.EndWrite(p.id())
-		}
 	}
 }
 

@@ -58,7 +58,7 @@ func (c *call) settleCharges(reserved, actual []partitions.Charge) {
 	c.l.gate.Settle(reserved, actual)
 	c.l.mu.Lock()
 	for _, charge := range actual {
-		c.l.stats.countCharge(c.operation, charge)
+		c.l.stats.countCharge(charge)
 	}
 	c.l.mu.Unlock()
 }

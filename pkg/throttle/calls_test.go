@@ -82,9 +82,9 @@ func (b *bench) batchWrite(t testing.TB, requests map[string][]types.WriteReques
 	return out.UnprocessedItems, nil
 }
 
-func (b *bench) transact(t testing.TB, token string, items ...values) error {
+func (b *bench) transact(t testing.TB, items ...values) error {
 	t.Helper()
-	in := &dynamodb.TransactWriteItemsInput{ClientRequestToken: aws.String(token)}
+	in := &dynamodb.TransactWriteItemsInput{}
 	for _, item := range items {
 		in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Put: &types.Put{TableName: aws.String(tableName), Item: item}})
 	}

@@ -161,7 +161,7 @@ func (l *Limiter) Report() Report {
 	l.mu.Lock()
 	report := Report{Since: l.stats.since.UTC().Truncate(time.Millisecond), Tables: []Resource{}, Throttled: []Throttled{}}
 	report.Totals = l.stats.totals()
-	keys := l.stats.throttled.Entries()
+	keys := l.stats.keys.Entries()
 	l.mu.Unlock()
 	for _, s := range spaces {
 		report.Tables = append(report.Tables, s.resource())

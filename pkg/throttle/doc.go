@@ -34,8 +34,8 @@
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html#transaction-conflict-handling:
 // another transaction on a held item, even a TransactGetItems, is cancelled with the reason TransactionConflict. A
 // single write of a held item gets a TransactionConflictException. A BatchWriteItem has no such exception, so held
-// items are left unprocessed. A TransactGetItems also conflicts with a write in flight; a TransactWriteItems does not.
-// Other reads never conflict. A transaction whose client token was used before goes to the engine.
+// items are left unprocessed. Other reads than a TransactGetItems never conflict. Unlike on AWS, a TransactGetItems does
+// not conflict with a single write in flight.
 //
 // # Charges
 //
@@ -45,8 +45,9 @@
 // units, at least 1. Batches cost the sum of their items.
 //
 // The actions of a transaction cost twice their units, from the item sizes before and after. Their index writes cost
-// once, because indexes are updated after the transaction. A reused client token costs transactional reads instead. A
-// failed condition in a transaction costs twice the units of each existing item, at least 2 for an action. AWS does
+// once, because indexes are updated after the transaction. A failed condition in a transaction costs twice the units of
+// each existing item, at least 2 for an action. A transaction that is sent again with its client token costs and
+// conflicts like a new one; on AWS it costs transactional reads. AWS does
 // not document the costs of index writes and of failed conditions; both were measured on AWS
 // (docs/decisions/local-aws.md). The cost of a conflict is unknown. Here a TransactWriteItems in conflict costs as much
 // as one with a failed condition, a TransactGetItems its least reads, and a single write its units in the table.

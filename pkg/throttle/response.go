@@ -40,7 +40,7 @@ func reasonOf(d partitions.Denial) throttlingReason {
 
 // throttle counts a throttled request and returns DynamoDB's exception for it.
 func (c *call) throttle(denied []partitions.Denial) (*http.Response, error) {
-	c.l.countThrottled(c.operation, denied)
+	c.l.countThrottled(1, denied)
 	var reasons []throttlingReason
 	for _, d := range denied {
 		if reason := reasonOf(d); !slices.Contains(reasons, reason) {
@@ -62,7 +62,7 @@ type cancellationReason struct {
 
 // cancelThrottled counts a throttled transaction and returns its exception. denied has each action's denials or nil.
 func (c *call) cancelThrottled(denied [][]partitions.Denial) (*http.Response, error) {
-	c.l.countThrottled(c.operation, slices.Concat(denied...))
+	c.l.countThrottled(1, slices.Concat(denied...))
 	c.l.countThrottledWrites(denied...)
 	reasons := make([]cancellationReason, len(denied))
 	for i, d := range denied {
@@ -74,17 +74,14 @@ func (c *call) cancelThrottled(denied [][]partitions.Denial) (*http.Response, er
 	return c.cancelled(reasons)
 }
 
-// cancelForConflicts counts a transaction in conflict and returns its exception. blocked has the conflicts by action.
+// cancelForConflicts returns the exception of a transaction in conflict. blocked has the conflicts by action.
 func (c *call) cancelForConflicts(blocked []bool) (*http.Response, error) {
 	reasons := make([]cancellationReason, len(blocked))
-	items := 0
 	for i, held := range blocked {
 		if held {
 			reasons[i] = cancellationReason{"TransactionConflict", conflictMessage}
-			items++
 		}
 	}
-	c.l.countConflicts(c.operation, items)
 	return c.cancelled(reasons)
 }
 
@@ -102,9 +99,8 @@ func (c *call) cancelled(reasons []cancellationReason) (*http.Response, error) {
 	})
 }
 
-// conflict counts a write whose item a transaction holds, and returns DynamoDB's exception for it.
+// conflict returns DynamoDB's exception for a write whose item a transaction holds.
 func (c *call) conflict() (*http.Response, error) {
-	c.l.countConflicts(c.operation, 1)
 	return c.respond(http.StatusBadRequest, map[string]any{
 		"__type":  exceptionPrefix + "TransactionConflictException",
 		"message": conflictMessage,

@@ -12,20 +12,10 @@ import (
 
 // Stats are charges and throttles. Units are capacity units.
 type Stats struct {
-	WriteUnits float64          `json:"write_units"`
-	ReadUnits  float64          `json:"read_units"`
-	Operations []OperationStats `json:"operations"` // by name
-	Spaces     []SpaceStats     `json:"spaces"`     // tables, each before its indexes, by name
-}
-
-// OperationStats are the statistics of one operation, such as PutItem.
-type OperationStats struct {
-	Operation         string  `json:"operation"`
-	WriteUnits        float64 `json:"write_units"`
-	ReadUnits         float64 `json:"read_units"`
-	ThrottledRequests int64   `json:"throttled_requests"` // throttled as a whole
-	ThrottledItems    int64   `json:"throttled_items"`    // in batches that were not throttled as a whole
-	Conflicts         int64   `json:"conflicts"`          // items in conflict with a transaction; CloudWatch's TransactionConflict
+	WriteUnits float64      `json:"write_units"`
+	ReadUnits  float64      `json:"read_units"`
+	Throttled  int64        `json:"throttled"` // throttled requests, and the throttled items of batches that were not throttled as a whole
+	Spaces     []SpaceStats `json:"spaces"`    // tables, each before its indexes, by name
 }
 
 // SpaceStats are the statistics of a table or one of its global indexes. A local index counts with its table.
@@ -48,11 +38,11 @@ const (
 
 // counts are the counters behind [Stats].
 type counts struct {
-	since      time.Time
-	operations map[string]*OperationStats
-	spaces     map[spaceName]*SpaceStats
-	throttled  *ddbstream.Sketch // denials by throttledKey
-	denials    map[denialName]*denialCounts
+	since    time.Time
+	requests int64 // Stats.Throttled
+	spaces   map[spaceName]*SpaceStats
+	keys     *ddbstream.Sketch // denials by throttledKey
+	denials  map[denialName]*denialCounts
 }
 
 // denialCounts counts the denials of one table or index for one reason.
@@ -75,19 +65,9 @@ func nameOf(s *partitions.Space) spaceName { return spaceName{s.Table, s.Index} 
 
 func newCounts(since time.Time) *counts {
 	return &counts{
-		since, map[string]*OperationStats{}, map[spaceName]*SpaceStats{},
-		ddbstream.NewSketch(ddbstream.SketchLimits{Entries: maxKeys, Bytes: maxKeyBytes}), map[denialName]*denialCounts{},
+		since: since, spaces: map[spaceName]*SpaceStats{}, denials: map[denialName]*denialCounts{},
+		keys: ddbstream.NewSketch(ddbstream.SketchLimits{Entries: maxKeys, Bytes: maxKeyBytes}),
 	}
-}
-
-// operation returns an operation's counters. The handlers' names bound their number.
-func (c *counts) operation(name string) *OperationStats {
-	o := c.operations[name]
-	if o == nil {
-		o = &OperationStats{Operation: name}
-		c.operations[name] = o
-	}
-	return o
 }
 
 // space returns a space's counters. Spaces beyond maxSpaces share counters without a name.
@@ -102,38 +82,21 @@ func (c *counts) space(s *partitions.Space) *SpaceStats {
 	return c.spaces[name]
 }
 
-func (c *counts) countCharge(operation string, paid partitions.Charge) {
-	o, s := c.operation(operation), c.space(paid.Space)
+func (c *counts) countCharge(paid partitions.Charge) {
+	s := c.space(paid.Space)
 	if paid.Write {
-		o.WriteUnits += paid.Units.Float()
 		s.WriteUnits += paid.Units.Float()
 	} else {
-		o.ReadUnits += paid.Units.Float()
 		s.ReadUnits += paid.Units.Float()
 	}
 }
 
-// countThrottled counts a request that was throttled as a whole.
-func (l *Limiter) countThrottled(operation string, denied []partitions.Denial) {
+// countThrottled counts throttled requests or items, with all their denials.
+func (l *Limiter) countThrottled(number int, denied []partitions.Denial) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.stats.operation(operation).ThrottledRequests++
+	l.stats.requests += int64(number)
 	l.stats.countDenials(denied, l.options.Now())
-}
-
-// countUnprocessed counts the throttled items of a batch that was not throttled as a whole.
-func (l *Limiter) countUnprocessed(operation string, items int, denied []partitions.Denial) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.stats.operation(operation).ThrottledItems += int64(items)
-	l.stats.countDenials(denied, l.options.Now())
-}
-
-// countConflicts counts items in conflict with a transaction.
-func (l *Limiter) countConflicts(operation string, items int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.stats.operation(operation).Conflicts += int64(items)
 }
 
 func (c *counts) countDenials(denied []partitions.Denial, now time.Time) {
@@ -145,7 +108,7 @@ func (c *counts) countDenials(denied []partitions.Denial, now time.Time) {
 			c.denials[name] = &denialCounts{}
 		}
 		c.denials[name].add(d.Units, now.Unix())
-		c.throttled.Add([]byte(throttledKey(d.Place, reason)), 1, 0)
+		c.keys.Add([]byte(throttledKey(d.Place, reason)), 1, 0)
 	}
 }
 
@@ -180,14 +143,10 @@ func throttledKey(p partitions.Place, reason string) string {
 func (l *Limiter) Stats() Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var s Stats
-	for _, o := range l.stats.operations {
-		s.Operations = append(s.Operations, *o)
-		s.WriteUnits += o.WriteUnits
-		s.ReadUnits += o.ReadUnits
-	}
-	slices.SortFunc(s.Operations, func(a, b OperationStats) int { return strings.Compare(a.Operation, b.Operation) })
+	s := Stats{Throttled: l.stats.requests}
 	for name, space := range l.stats.spaces {
+		s.WriteUnits += space.WriteUnits
+		s.ReadUnits += space.ReadUnits
 		copied := *space
 		copied.Partitions = l.partitionCount(name)
 		s.Spaces = append(s.Spaces, copied)

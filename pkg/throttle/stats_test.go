@@ -35,11 +35,7 @@ func TestStats(t *testing.T) {
 	}
 	got := b.Stats()
 	want := throttle.Stats{
-		WriteUnits: 6 + 2 + 2 + 1, ReadUnits: 0.5,
-		Operations: []throttle.OperationStats{
-			{Operation: "GetItem", ReadUnits: 0.5},
-			{Operation: "PutItem", WriteUnits: 11, ThrottledRequests: 1},
-		},
+		WriteUnits: 6 + 2 + 2 + 1, ReadUnits: 0.5, Throttled: 1,
 		Spaces: []throttle.SpaceStats{
 			{Table: tableName, WriteUnits: 10, ReadUnits: 0.5, Throttled: 1, Partitions: 1000},
 			{Table: tableName, Index: byGroup, WriteUnits: 1, Partitions: 1000},
@@ -47,11 +43,11 @@ func TestStats(t *testing.T) {
 	}
 	wantEqual(t, "statistics", want, got)
 	text, err := json.Marshal(got)
-	if err != nil || !strings.Contains(string(text), `"throttled_requests":1`) {
+	if err != nil || !strings.Contains(string(text), `"throttled":1`) {
 		t.Errorf("as JSON: %s, %v", text, err)
 	}
 	b.Reset()
-	if got := b.Stats(); got.WriteUnits != 0 || len(got.Operations)+len(got.Spaces) != 0 {
+	if got := b.Stats(); got.WriteUnits != 0 || got.Throttled != 0 || len(got.Spaces) != 0 {
 		t.Errorf("after a reset: %+v", got)
 	}
 	if err := b.put(t, keyOf(keys[0], "1")); err == nil {
@@ -112,8 +108,8 @@ func TestConcurrentUse(t *testing.T) {
 	for _, c := range counts {
 		accepted += c
 	}
-	stats := b.Stats().Operations[0]
-	if stats.WriteUnits != float64(accepted) || stats.ThrottledRequests != int64(writers*each-accepted) {
+	stats := b.Stats()
+	if stats.WriteUnits != float64(accepted) || stats.Throttled != int64(writers*each-accepted) {
 		t.Errorf("%d of %d calls were accepted, the statistics are %+v", accepted, writers*each, stats)
 	}
 	if limit := 4 * (10 + 2); accepted > limit { // 200 ms refill 2 units

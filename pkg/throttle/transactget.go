@@ -51,7 +51,7 @@ func (c *call) readTransaction(items []item, reads []keyedRead, report capacityR
 	if denied := c.l.gate.AdmitAll(groups); denied != nil {
 		return c.cancelThrottled(denied)
 	}
-	if blocked := c.l.holds.Busy(ids); blocked != nil {
+	if blocked := c.l.holds.Blocked(ids...); blocked != nil {
 		c.settleCharges(least, least)
 		return c.cancelForConflicts(blocked)
 	}

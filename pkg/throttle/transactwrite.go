@@ -11,14 +11,11 @@ import (
 // transactWrite handles TransactWriteItems. It charges by the size of each item before and after the transaction, since
 // the capacity that DynamoDB Local reports omits condition checks.
 func transactWrite(c *call) (*http.Response, error) {
-	var in struct {
-		TransactItems      []map[string]writeBody
-		ClientRequestToken string
-	}
+	var in struct{ TransactItems []map[string]writeBody }
 	if !decode(c.body, &in) {
 		return c.passThrough()
 	}
-	t := &writeTransaction{call: c, clientToken: in.ClientRequestToken}
+	t := &writeTransaction{call: c}
 	for _, action := range in.TransactItems {
 		if len(action) != 1 {
 			return c.passThrough()
@@ -46,30 +43,25 @@ func (t *writeTransaction) admitAndSend() (*http.Response, error) {
 	if denied := t.l.gate.AdmitAll(costs); denied != nil {
 		return t.cancelThrottled(denied)
 	}
-	token := t.token()
-	until, blocked := t.l.holds.Begin(token, t.itemIDs())
+	until, blocked := t.l.holds.Begin(t.itemIDs())
 	reserved := slices.Concat(costs...)
 	if blocked != nil {
 		t.settleCharges(reserved, t.failedConditionCosts())
 		return t.cancelForConflicts(blocked)
 	}
 	defer t.l.waitUntil(t.req.Context(), until)
-	return t.sendAdmitted(reserved, token)
+	r, err := t.forward(object{}, capacityReport{}, reserved)
+	if err != nil {
+		return nil, err
+	}
+	t.settleCharges(reserved, t.charges(r))
+	return r.response(capacityReport{})
 }
 
 // writeTransaction is a TransactWriteItems.
 type writeTransaction struct {
 	*call
-	clientToken string
-	writes      []*write
-}
-
-// token returns the client token with its database, or "" if there is no client token.
-func (t *writeTransaction) token() string {
-	if t.clientToken == "" {
-		return ""
-	}
-	return t.database() + "\x00" + t.clientToken
+	writes []*write
 }
 
 func (t *writeTransaction) itemIDs() []partitions.ItemID {
@@ -78,19 +70,6 @@ func (t *writeTransaction) itemIDs() []partitions.ItemID {
 		ids[i] = w.id()
 	}
 	return ids
-}
-
-func (t *writeTransaction) sendAdmitted(reserved []partitions.Charge, token string) (*http.Response, error) {
-	r, err := t.forward(object{}, capacityReport{}, reserved)
-	tokenReused := false
-	if err != nil || r.ok() { // the transaction was or may have been applied
-		tokenReused = t.l.holds.RecordToken(token)
-	}
-	if err != nil {
-		return nil, err
-	}
-	t.settleCharges(reserved, t.charges(r, tokenReused))
-	return r.response(capacityReport{})
 }
 
 // maxTransaction is DynamoDB's limit of actions in a transaction.
@@ -107,12 +86,9 @@ func (t *writeTransaction) costs() [][]partitions.Charge {
 }
 
 // charges returns what the transaction costs by the engine's response.
-func (t *writeTransaction) charges(r *reply, tokenReused bool) []partitions.Charge {
-	switch {
-	case !r.ok():
+func (t *writeTransaction) charges(r *reply) []partitions.Charge {
+	if !r.ok() {
 		return t.cancelledCharges(r)
-	case tokenReused:
-		return t.reusedTokenCosts()
 	}
 	t.fetchAfter(t.writes...)
 	return slices.Concat(t.costs()...)
@@ -137,15 +113,6 @@ func (t *writeTransaction) failedConditionCosts() []partitions.Charge {
 	charges := make([]partitions.Charge, len(t.writes))
 	for i, w := range t.writes {
 		charges[i] = w.place.Writes(transactionFactor * unitsFor(dynamo.Size(w.before), writeBlock))
-	}
-	return charges
-}
-
-// reusedTokenCosts returns the costs of a transaction whose client token was used before: transactional reads.
-func (t *writeTransaction) reusedTokenCosts() []partitions.Charge {
-	var charges []partitions.Charge
-	for _, w := range t.writes {
-		charges = append(charges, w.place.Reads(transactionFactor*unitsFor(dynamo.Size(w.before), readBlock)))
 	}
 	return charges
 }

@@ -49,11 +49,10 @@ func (s *singleWrite) admitAndSend() (*http.Response, error) {
 		s.l.countThrottledWrites(denied)
 		return s.throttle(denied)
 	}
-	if !s.l.holds.BeginWrite(s.id()) {
+	if s.l.holds.Blocked(s.id()) != nil {
 		s.settleCharges(reserved, reserved[:1]) // a conflict costs the write in the table
 		return s.conflict()
 	}
-	defer s.l.holds.EndWrite(s.id())
 	report := capacityReport{}
 	if !s.calculable() {
 		report = capacityReport{s.body.ReturnConsumedCapacity, indexesCapacity}
