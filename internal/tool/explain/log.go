@@ -38,7 +38,7 @@ type logReader struct {
 
 	document document
 	open     map[string]*logEvent // events that have not ended, by source
-	newest   *logEvent            // the event of the newest line
+	newest   map[string]*logEvent // of them the event of the newest line, by logLine.collected; of all for ""
 
 	counted map[string][]Reason // the reasons that were counted for a request, by its id
 	logCounts
@@ -48,7 +48,7 @@ type logReader struct {
 func (c *collection) readLogs() error {
 	for _, log := range c.Logs {
 		l := &logReader{
-			c: c, name: log.Name, open: map[string]*logEvent{}, counted: map[string][]Reason{},
+			c: c, name: log.Name, open: map[string]*logEvent{}, newest: map[string]*logEvent{}, counted: map[string][]Reason{},
 			logCounts: logCounts{counts: map[Reason]int{}, seconds: map[Reason]*seconds{}, named: map[Reason]bool{}, keys: map[Key]int{}},
 		}
 		if err := l.read(log.Text); err != nil {
@@ -81,7 +81,7 @@ func (l *logReader) read(log io.Reader) error {
 
 // collect reads a line, or adds it to the open document.
 func (l *logReader) collect(line string) {
-	line = withoutDocker(line)
+	line = asWritten(line)
 	isOpen := len(l.document.lines) > 0
 	if !isOpen && !l.document.isFirstLine(line) {
 		l.readLine(line)
@@ -104,7 +104,7 @@ func (l *logReader) readDocument() {
 	l.document = document{}
 	if records := recordsOf(strings.Join(lines, "\n")); records != nil {
 		for _, r := range records {
-			l.readRecord(r)
+			l.readRecord(r, "")
 		}
 		return
 	}
@@ -116,32 +116,32 @@ func (l *logReader) readDocument() {
 // readLine reads one line, which may be a record in JSON.
 func (l *logReader) readLine(line string) {
 	l.setTime(line)
-	text, source := cutTransport(line)
+	text, collected := cutTransport(line)
 	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[{") {
 		if records := recordsOf(text); records != nil {
 			for _, r := range records {
-				r.source += source
-				l.readRecord(r)
+				l.readRecord(r, collected)
 			}
 			return
 		}
 	}
-	parsed := parseLine(text, source)
+	parsed := parseLine(text, collected)
 	words := throttleWords.FindAllString(parsed.text, -1)
 	l.eventOf(&parsed, words).add(&parsed, words)
 }
 
 // readRecord adds a record to its source's open event if its message continues the event, or else begins an event.
-func (l *logReader) readRecord(r record) {
+func (l *logReader) readRecord(r record, collected string) {
 	l.setTime(r.text)
-	line := parseLine(r.line, r.source)
-	line.headed = true
-	if event := l.open[line.source]; event == nil || !event.belongs(&line, nil) {
+	line := parseLine(r.line, r.source+collected)
+	line.headed, line.collected = r.line != "", collected
+	event := l.open[line.source]
+	if event == nil || !r.hasLine || !event.belongs(&line, nil) {
 		line.text, line.headed = r.text, false
-		l.beginEvent(line.source)
+		event = l.beginEvent(&line)
 	}
-	l.newest = l.open[line.source]
-	l.newest.add(&line, throttleWords.FindAllString(line.text, -1))
+	l.newest[line.collected], l.newest[""] = event, event
+	event.add(&line, throttleWords.FindAllString(line.text, -1))
 }
 
 // setTime sets newestAt and isOutside if a line has a timestamp.
@@ -151,25 +151,24 @@ func (l *logReader) setTime(line string) {
 	}
 }
 
-// eventOf returns the event to which a line belongs, which is then l.newest: the open event with its request id, if the
-// line has no header; or else the open event of its source or, without header and source, the newest event. If the line
-// does not fit this event, eventOf begins a new one.
+// eventOf returns the event to which a line belongs, which is then in l.newest: the open event with its request id, if the
+// line has no header; or else the open event of its source or, without header and names, the newest event of its
+// container. If the line does not fit this event, eventOf begins a new one.
 func (l *logReader) eventOf(line *logLine, words []string) *logEvent {
 	ids := requestIDs(line.text)
 	if sameRequest := l.eventWithID(ids); sameRequest != nil && !line.headed {
-		l.newest = sameRequest
+		l.newest[line.collected], l.newest[""] = sameRequest, sameRequest
 		return sameRequest
 	}
-	event := l.newest
-	if line.source != "" || line.headed {
+	event := l.newest[line.collected]
+	if line.source != line.collected || line.headed {
 		event = l.open[line.source]
 	}
 	belongs := event != nil && event.belongs(line, words) && (line.headed || !event.conflicts(line, ids))
 	if !belongs {
-		l.beginEvent(line.source)
-		return l.newest
+		event = l.beginEvent(line)
 	}
-	l.newest = event
+	l.newest[line.collected], l.newest[""] = event, event
 	return event
 }
 
@@ -185,15 +184,17 @@ func (l *logReader) eventWithID(ids []string) *logEvent {
 	return nil
 }
 
-// beginEvent counts the open event of a source, and begins a new event. With maxSources open events it counts all of them.
-func (l *logReader) beginEvent(source string) {
-	if old := l.open[source]; old != nil {
+// beginEvent counts the open event of a line's source, and begins a new event. With maxSources open events it counts all
+// of them.
+func (l *logReader) beginEvent(line *logLine) *logEvent {
+	if old := l.open[line.source]; old != nil {
 		l.countEvent(old)
 	} else if len(l.open) >= maxSources {
 		l.countAll()
 	}
-	l.newest = &logEvent{at: l.newestAt, outside: l.isOutside}
-	l.open[source] = l.newest
+	event := &logEvent{at: l.newestAt, outside: l.isOutside}
+	l.open[line.source] = event
+	return event
 }
 
 // countAll counts and closes all open events.
@@ -202,7 +203,7 @@ func (l *logReader) countAll() {
 		l.countEvent(l.open[source])
 	}
 	clear(l.open)
-	l.newest = nil
+	clear(l.newest)
 }
 
 // countEvent counts an event if it is a throttle. A repeated event, of requests that were counted before, counts only if it

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,15 +18,24 @@ import (
 // names the exception.
 func TestLogEvents(t *testing.T) {
 	for _, c := range logCases {
-		for name, log := range map[string]string{c.name: c.log, c.name + ", twice": c.log + c.log, c.name + ", twice, with a blank line": c.log + "\n" + c.log} {
-			want := c.want
-			if name != c.name {
-				want *= 2
+		twice := c.log + c.log
+		logs := map[string]string{
+			"twice": twice, "with a blank line": c.log + "\n" + c.log, "with CRLF and a mark": "\ufeff" + strings.ReplaceAll(twice, "\n", "\r\n"),
+			"coloured": strings.NewReplacer("ERROR", "\x1b[31mERROR\x1b[0m", "\n    at", "\n\x1b[90m    at", "\n", "\x1b[0m\n").Replace(twice),
+		}
+		if !strings.HasPrefix(c.log, "{\n") {
+			maps.Copy(logs, map[string]string{
+				"kubectl": prefixed("[pod/store-7d9f8-x2x4z/app] ", twice), "journal": prefixed("2026-01-05T12:00:00+0000 host store[7]: ", twice),
+				"compose with times": prefixed("store-1  | 2026-01-05T12:00:00.123456789Z ", twice), "journal as JSON": journaled(twice),
+			})
+		}
+		for name, log := range logs {
+			if r := readText(t, log); r.Logged != float64(2*c.want) {
+				t.Errorf("%s, %s: %v throttles, want %d in\n%s", c.name, name, r.Logged, 2*c.want, log)
 			}
-			r := readText(t, log)
-			if r.Logged != float64(want) {
-				t.Errorf("%s: %v throttles, want %d in\n%s", name, r.Logged, want, log)
-			}
+		}
+		if r := readText(t, c.log); r.Logged != float64(c.want) {
+			t.Errorf("%s: %v throttles, want %d in\n%s", c.name, r.Logged, c.want, c.log)
 		}
 	}
 }
@@ -79,6 +89,15 @@ func prefixed(prefix, log string) string {
 	var text strings.Builder
 	for line := range strings.Lines(log) {
 		text.WriteString(prefix + line)
+	}
+	return text.String()
+}
+
+// journaled returns a log as journalctl prints it in JSON.
+func journaled(log string) string {
+	var text strings.Builder
+	for line := range strings.Lines(log) {
+		fmt.Fprintf(&text, `{"__REALTIME_TIMESTAMP":"1767614400000000","_PID":"7","MESSAGE":%q}`+"\n", strings.TrimSuffix(line, "\n"))
 	}
 	return text.String()
 }

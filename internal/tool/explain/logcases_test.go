@@ -1,8 +1,11 @@
 package explain
 
+import "strings"
+
 const (
 	tableText = "The level of configured provisioned throughput for the table was exceeded. Consider increasing your provisioning level with the UpdateTable API."
 	indexText = "The level of configured provisioned throughput for one or more global secondary indexes of the table was exceeded. Consider increasing your provisioning level for the under-provisioned global secondary indexes with the UpdateTable API"
+	limitText = "Throughput exceeds the current throughput limit for your account. Please contact AWS Support at https://aws.amazon.com/support request a limit increase"
 	javaName  = "software.amazon.awssdk.services.dynamodb.model.ProvisionedThroughputExceededException"
 	javaText  = javaName + ": " + tableText + " (Service: DynamoDb, Status Code: 400, Request ID: TEST)"
 	botoText  = "An error occurred (ProvisionedThroughputExceededException) when calling the PutItem operation (reached max retries: 2): " + tableText
@@ -104,6 +107,12 @@ var logCases = []struct {
 	{"Java, Docker's JSON", `{"log":"java.lang.RuntimeException: ` + javaText + `\n","stream":"stderr","time":"2026-01-05T12:00:00.1Z"}` + "\n" + `{"log":"\tat a.B.c(B.java:1)\n","stream":"stderr","time":"2026-01-05T12:00:00.1Z"}` + "\n" + `{"log":"Caused by: ` + javaText + `\n","stream":"stderr","time":"2026-01-05T12:00:00.1Z"}` + "\n", 1},
 	{"Python, in Lambda", "[ERROR] ProvisionedThroughputExceededException: " + botoText + "\n" + pyTrace + "[ERROR] ProvisionedThroughputExceededException: " + botoText + "\n" + pyTrace, 2},
 	{"Go, a panic", "panic: " + goText + " [recovered]\n\tpanic: " + goText + "\n\ngoroutine 1 [running]:\nmain.main()\n\t/app/main.go:10\n", 1},
+	{"Python, in Lambda, with a request", "[ERROR]\t2026-01-05T12:00:00.000Z\tc0ffee00-1111-4222-8333-444455556666\twrite failed: " + botoText + "\n" + pyTrace + boto, 1},
+	{"JavaScript, NestJS", "[Nest] 17  - 01/05/2026, 12:00:00 PM   ERROR [ExceptionsHandler] " + limitText + "\nRequestLimitExceeded: " + limitText + "\n    at x (/app/a.js:1:2)\n", 1},
+	{"Go, klog", "E0105 12:00:00.000000       1 main.go:10] write failed: " + goText + "\n", 1},
+	{"Ruby, between other lines", "I, [2026-01-05T12:00:00.000000 #7]  INFO -- : started\n/app/store.rb:5:in 'Store#put': failed (StoreError)\n\tfrom /app/store.rb:2:in 'Store#put'\n/gems/a.rb:17:in 'Handler#call': " + tableText + " (Aws::DynamoDB::Errors::ProvisionedThroughputExceededException)\n\tfrom /app/store.rb:3:in 'Store#put'\nGET /health 200\n", 1},
+	{"JSON without a message", `{"errorMessage":"` + tableText + `","errorType":"Function<Aws::DynamoDB::Errors::ProvisionedThroughputExceededException>"}` + "\n", 1},
+	{"JSON, a stack as its message", `{"timestamp":"2026-01-05T12:00:00Z","message":"` + strings.NewReplacer("\n", `\n`, `"`, `\"`).Replace(pyTrace+boto) + `"}` + "\n", 1},
 	{"CSV", `"2026-01-05T12:00:00Z","ERROR ` + goText + `"` + "\n" + `"2026-01-05T12:00:00Z","ERROR ` + goText + `"` + "\n", 2},
 	{"a table", "| 2026-01-05 12:00:00.000 | ERROR " + goText + " |\n| 2026-01-05 12:00:01.000 | ERROR " + goText + " |\n", 2},
 	{"aws logs", "{\n    \"events\": [\n" + lines(2, "        {\n            \"timestamp\": 1767614400000,\n            \"message\": \""+goText+" caused by "+goText+"\",\n            \"ingestionTime\": 176761440000%\n        },\n") + "    ]\n}\n", 2},

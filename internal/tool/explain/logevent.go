@@ -20,8 +20,8 @@ var ofDynamoDB = regexp.MustCompile(`(?i)dynamo|configured provisioned throughpu
 // ofOthers matches the text of other services' throttles.
 var ofOthers = regexp.MustCompile(`(?i)rate exceeded`)
 
-// inJSON is the start of a line that Docker keeps as JSON.
-const inJSON = `{"log":"`
+// inJSON matches a line that Docker or journald keeps as JSON.
+var inJSON = regexp.MustCompile(`^{"log":"|"__REALTIME_TIMESTAMP"`)
 
 // continuation matches a line at the margin that continues an event.
 var continuation = regexp.MustCompile(`^("?[}\])]` + // a closing bracket
@@ -36,7 +36,7 @@ var continuation = regexp.MustCompile(`^("?[}\])]` + // a closing bracket
 var traceback = regexp.MustCompile(`^((  \+ Exception Group )?Traceback \(most recent call last\):|╭─+ Traceback \(most recent call last\))`)
 
 // titled matches a line that begins with the class of an exception.
-var titled = regexp.MustCompile(`^((Exception in thread "[^"]*"|Uncaught|Unhandled exception\.|PHP Fatal error:|Fatal error:) +)*[\w.$\\:]*(Exception|Error|Errors::\w+)\b`)
+var titled = regexp.MustCompile(`^((Exception in thread "[^"]*"|Uncaught|Unhandled exception\.|PHP Fatal error:|Fatal error:) +)*[\w.$\\:]*(Exception|Error|LimitExceeded|Errors::\w+)\b`)
 
 // rubyError matches the first line of Ruby's error.
 var rubyError = regexp.MustCompile(`^\S+?:\d+:in `)
@@ -68,11 +68,15 @@ type logEvent struct {
 // maxText is the number of bytes of an event that are kept.
 const maxText = 64 << 10
 
-// withoutDocker returns a line as the program wrote it, without Docker's JSON.
-func withoutDocker(line string) string {
-	var kept struct{ Log string }
-	if strings.HasPrefix(line, inJSON) && json.Unmarshal([]byte(line), &kept) == nil && strings.HasSuffix(kept.Log, "\n") {
-		line = kept.Log
+// unprintable matches colours, also as rsyslog and JSON write them, and the mark with which some editors begin a file.
+var unprintable = regexp.MustCompile(`(?:\x1b|\\u001[bB]|#033)\[[\d;]*[mK]|\x{feff}`)
+
+// asWritten returns a line as the program wrote it, without Docker's or journald's JSON, and without colours.
+func asWritten(line string) string {
+	line = unprintable.ReplaceAllString(line, "")
+	var kept struct{ Log, Message string }
+	if inJSON.MatchString(line) && json.Unmarshal([]byte(line), &kept) == nil && (kept.Log == "" || strings.HasSuffix(kept.Log, "\n")) {
+		line = kept.Log + kept.Message
 	}
 	return strings.TrimRight(line, " \t\r\n")
 }
@@ -100,8 +104,8 @@ func (e *logEvent) belongs(next *logLine, words []string) bool {
 		return true
 	case strings.HasPrefix(line, "{"):
 		return false
-	case rubyError.MatchString(line) && strings.HasPrefix(e.last, "\tfrom "):
-		return rubyError.FindString(line) != e.ruby
+	case e.ruby != "" && rubyError.MatchString(line):
+		return strings.HasPrefix(e.last, "\tfrom ") && rubyError.FindString(line) != e.ruby
 	case titled.MatchString(line):
 		return !e.stack && !e.titled && (e.logged || e.announces(line))
 	}
@@ -135,7 +139,7 @@ func (e *logEvent) add(added *logLine, words []string) {
 	if isFirst := e.last == ""; isFirst {
 		e.logged, e.throws = added.headed, slices.ContainsFunc(words, isException)
 	}
-	e.stack = e.stack || !atMargin
+	e.stack = e.stack || !atMargin || strings.Contains(line, "\n  File ") // in a record
 	e.titled = e.titled || titled.MatchString(line)
 	if atMargin || strings.HasPrefix(line, "╭") {
 		e.tracing, e.headed = traceback.MatchString(line), added.headed

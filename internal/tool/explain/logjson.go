@@ -11,9 +11,10 @@ import (
 
 // record is a log event in JSON.
 type record struct {
-	text   string // names and values of its members, a line each
-	line   string // the message, if it is a single line
-	source string // the values of members that name the thread, request or process
+	text    string // names and values of its members, a line each
+	line    string // the message
+	hasLine bool   // whether it has a message, which may continue an event
+	source  string // the values of members that name the thread, request or process
 }
 
 // The names of members with the message, with the writer's name, and with the event's time.
@@ -114,7 +115,7 @@ func recordOf(fields map[string]any) (r record) {
 			r.source += fmt.Sprint(" ", value)
 		}
 		if s, ok := value.(string); ok && messageName.MatchString(name) {
-			r.line = strings.TrimRight(s, " \t\r\n")
+			r.line, r.hasLine = strings.TrimRight(s, " \t\r\n"), true
 		}
 		text.WriteString(name + ": ")
 		flatten(&text, value, 0)

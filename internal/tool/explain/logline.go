@@ -7,18 +7,20 @@ import (
 
 // logLine is a line of a log.
 type logLine struct {
-	text   string // without what log collectors and loggers put before it
-	headed bool   // whether a logger's time or level was before the text
-	source string // name of the container, process, thread or request that wrote the line; "" for unknown
+	text      string // without what log collectors and loggers put before it
+	headed    bool   // whether a logger's time or level was before the text
+	collected string // name of the container or process, by what a log collector put before the text; "" for unknown
+	source    string // collected, with the names of thread and request in the header
 }
 
 // transports match what log collectors put before each line. A group is the name of the line's source.
 var transports = []*regexp.Regexp{
-	regexp.MustCompile(`^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) std(?:out|err) [FP](?: |$)`),                                                     // Kubernetes
-	regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z(?: |$)`),                                                                             // Docker
-	regexp.MustCompile(`^(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)) (?:\S+ )?([^\s:]*\[[\w.-]+\]):(?: |$)`), // syslog
-	regexp.MustCompile(`^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) (\d{4}/\d\d/\d\d/\[\S+) `),                                                       // aws logs tail
-	regexp.MustCompile(`^\[?((?:pod/)?[\w./-]+[-_#]\w*\d\w*)\]? +\|(?: |$)`),                                                                         // compose
+	regexp.MustCompile(`^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) std(?:out|err) [FP](?: |$)`),                                                      // Kubernetes
+	regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z(?: |$)`),                                                                              // Docker
+	regexp.MustCompile(`^(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d)) (?:\S+ )?([^\s:]*\[[\w.-]+\]):(?: |$)`), // syslog
+	regexp.MustCompile(`^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) (\d{4}/\d\d/\d\d/\[\S+) `),                                                        // aws logs tail
+	regexp.MustCompile(`^\[(pod/[\w./-]+)\](?: |$)`),                                                                                                  // kubectl
+	regexp.MustCompile(`^\[?((?:pod/)?[\w./-]+[-_#]\w*\d\w*|\d+\|[\w.-]+)\]? +\|(?: |$)`),                                                             // compose
 }
 
 // headTime, headLevel and headName match the words of a logger's header: times, levels, and names of threads and requests.
@@ -28,7 +30,7 @@ var (
 		`|\d\d?[-/.](?:\d\d?|[A-Z][a-z]{2})[-/.]\d{2,4}(?:,? \d\d?:\d\d:\d\d(?:[.,]\d+)?(?: [AP]M)?(?: UTC)?)?` +
 		`|\d\d:\d\d:\d\d(?:[.,]\d+)?|\d{10}(?:\d{3}|\.\d+)?\b` +
 		`|(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? )?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) +\d+(?:,? \d{4})?(?:,? \d\d?:\d\d:\d\d(?:[.,]\d+)?)?(?: [AP]M)?` +
-		`|[IWEF]\d{4} \d\d:\d\d:\d\d(?:\.\d+)?)(?: #\d+)?[\])"]{0,2}`)
+		`|[IWEF]\d{4} \d\d:\d\d:\d\d(?:\.\d+ +\d+)?)(?: #\d+)?[\])"]{0,2}`)
 	headLevel = regexp.MustCompile(`^(?:[DIWEFA], |[\["]?(?:[\w-]+\.)?(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|ERR|CRITICAL|SEVERE|FATAL)\b[\]":]{0,2}|(?:trce|dbug|info|warn|fail|crit): |level=\w+)`)
 	headName  = regexp.MustCompile(`^(?:\[([^\[\]]{1,80})\]|[(<{]([\w.:#-]*\d[\w.:#-]*)[)>}]|([0-9a-f]{8}-[0-9a-f-]{27})\b|((?:thread|tid|goroutine|gid|worker|task|req(?:uest)?(?:_?id)?|trace_?id)[ =#:-]?[\w.-]*\d[\w.-]*)[:|]? )`)
 )
@@ -36,19 +38,20 @@ var (
 // headSeparators are the characters between the words of a header, and after them.
 const headSeparators = " \t|,-:"
 
-// cutTransport returns a line without what a log collector put before it, and the name of its source, or "".
+// cutTransport returns a line without what log collectors put before it, and the name of its source, or "".
 func cutTransport(text string) (rest, source string) {
 	for _, t := range transports {
 		if found := t.FindStringSubmatch(text); found != nil {
-			return text[len(found[0]):], strings.Join(found[1:], "")
+			rest, inner := cutTransport(text[len(found[0]):])
+			return rest, strings.Join(found[1:], "") + inner
 		}
 	}
 	return text, ""
 }
 
 // parseLine separates a line's text from the logger's header before it. The text of a stack's line keeps its indentation.
-func parseLine(text, source string) logLine {
-	line := logLine{text: text, source: source}
+func parseLine(text, collected string) logLine {
+	line := logLine{text: text, collected: collected, source: collected}
 	if indented(text) || continuation.MatchString(text) {
 		return line
 	}
