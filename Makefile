@@ -167,7 +167,7 @@ invoke: need.go ## hand a function an event: make invoke FN=query EVENT=events/a
 	@test -n "$(FN)" && test -n "$(EVENT)" || { echo "say which: make invoke FN=query EVENT=events/api-health.json" >&2; exit 2; }
 	@go build -tags lambda.norpc -o .cache/functions/$(FN)/bootstrap ./functions/$(FN)
 	@go build -o .cache/invoke ./internal/aws/runtimeapi/invoke
-	@.cache/invoke .cache/functions/$(FN)/bootstrap $(EVENT)
+	@.cache/invoke .cache/functions/$(FN)/bootstrap "$(EVENT)"
 
 # What is deployed: the functions as built for arm64, and the CDK's own command line.
 need-cdk: need.go.node need-npm

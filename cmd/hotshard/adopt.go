@@ -29,11 +29,11 @@ type AdoptCmd struct {
 
 // Validate returns an error for a wrong command line.
 func (c *AdoptCmd) Validate() error {
-	if c.Format == "" {
+	switch "" {
+	case c.Table:
+		return errors.New("--table is empty: want a table's name or ARN")
+	case c.Format:
 		return errors.New("--format is empty: want text that separates a name from a write shard's number, such as #SHARD_")
-	}
-	if c.Table == "" {
-		return nil // the parser reports it
 	}
 	return cmp.Or(c.source().Validate(), c.scanFlags.Validate())
 }

@@ -77,7 +77,7 @@ func TestShowsKeptAndLeft(t *testing.T) {
 
 func TestDeletesWrongUsageIsOneLine(t *testing.T) {
 	checkOneLine(t, exitUsage, "delete ", map[string]string{
-		"--type counter":                        "--name must not be empty",
+		"--type counter --name=":                "--name must not be empty",
 		"--type book --name x":                  "--type must be one of",
 		"--type counter --name x --player y":    "--player needs --type board",
 		"--type counter --name x --settle 1ms":  "--settle 1ms: want 1s to 1h",

@@ -23,8 +23,8 @@ import (
 // ExplainCmd is hotshard explain, which says why requests were throttled, and what cures it.
 type ExplainCmd struct {
 	heatFlags
-	Since time.Duration `default:"15m" help:"How far back to look, 1m to 24h."`
-	Index string        `placeholder:"NAME" help:"Only this global index."`
+	Since time.Duration `copied:"since" default:"15m" help:"How far back to look, 1m to 24h."`
+	Index string        `copied:"index" placeholder:"NAME" help:"Only this global index."`
 	Log   []string      `placeholder:"FILE" sep:"none" type:"path" help:"File with errors of an SDK, as text or JSON; - is the standard input. It may be repeated."`
 	JSON  bool          `name:"json" help:"Print the report as JSON, and notes to the standard error, too."`
 }

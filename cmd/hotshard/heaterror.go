@@ -18,6 +18,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/hotshard/hotshard/internal/aws/eventsource"
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/tool/live"
 )
 
@@ -66,10 +67,15 @@ var (
 )
 
 // explainError returns an error of one line for a failed read of heat: what is missing, where, and what to do. It
-// returns err unchanged if err is nil, unknown or live.ErrNoStream, or if ctx has ended.
+// returns err unchanged if err is nil or unknown, or if ctx has ended.
 func (h *heatFlags) explainError(ctx context.Context, cfg aws.Config, err error) error {
-	if err == nil || ctx.Err() != nil || errors.Is(err, live.ErrNoStream) {
+	if err == nil || ctx.Err() != nil {
 		return err
+	}
+	if errors.Is(err, live.ErrNoStream) {
+		commands := display.Commands{AWS: flagsOfAWS(map[string]string{"table": h.Table, "region": h.Region, "endpoint": h.Endpoint})}
+		return userErrorf("Table %q has no stream to read its writes from; to enable one, run: %s", h.Table,
+			commands.AWSLine("dynamodb update-table --table-name "+display.ShellWord(h.Table)+" --stream-specification StreamEnabled=true,StreamViewType=NEW_AND_OLD_IMAGES"))
 	}
 	if fault, ok := errors.AsType[*credentialsError](err); ok {
 		return fault.explain(h.tablesText() + " in " + cfg.Region)

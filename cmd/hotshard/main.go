@@ -16,6 +16,7 @@ import (
 	"os/signal"
 	"reflect"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -48,6 +49,20 @@ type cli struct {
 	Version  VersionCmd  `cmd:"" help:"Print the version, the commit and Go's version."`
 
 	PrintVersion kong.VersionFlag `name:"version" help:"Print the version, the commit and Go's version."`
+}
+
+// Validate returns an error if required flags are missing, before a command's own Validate checks values.
+func (*cli) Validate(run *kong.Context) error {
+	var missing []string
+	for _, f := range run.Flags() {
+		if f.Required && !f.Set {
+			missing = append(missing, f.Summary())
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("missing flags: %s", strings.Join(missing, ", "))
+	}
+	return nil
 }
 
 // streams are a command's outputs: results go to out, everything else to err.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 
 	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -107,7 +108,7 @@ func (p planned) print(out io.Writer) error {
 		capped = fmt.Sprintf("; limited to %d", shard.MaxShards)
 	}
 	for _, row := range [][]any{
-		{"peak of the key", fmt.Sprintf("%v WCU/s", p.PeakWriteUnits)},
+		{"peak of the key", strconv.FormatFloat(p.PeakWriteUnits, 'f', -1, 64) + " WCU/s"},
 		{"write shards", fmt.Sprintf("%d, if each has its own partition: %v times the peak%s", p.Shards, p.Safety, capped)},
 		{"with shared partitions", fmt.Sprintf("%d for counters, %d for events: write shards fall on partitions by chance", p.RandomShards, p.CalculatedShards)},
 		{"one read", fmt.Sprintf("%s, %v RCU for %s (%v RCU strongly consistent)", display.Several(p.Read.Queries, "query"), p.Read.ReadUnits, display.Several(p.Read.Items, "item"), p.Read.StrongReadUnits)},

@@ -20,6 +20,8 @@ func TestPlanPrintsTable(t *testing.T) {
 		"$22860.75: writes 19710.00, reads 3120.75, storage 30.00", "$6625.55: writes 5694.00, reads 901.55, storage 30.00",
 		"always at the peak; prices of us-east-1, November 2024",
 	)
+	_, out, _ = hotshard(t, "plan", "--peak-wcu", "1500000")
+	wantText(t, out, "1500000 WCU/s")
 }
 
 func TestPlanAsJSON(t *testing.T) {
@@ -48,13 +50,14 @@ func TestPlansWrongUsageIsOneLine(t *testing.T) {
 	checkOneLine(t, exitUsage, "", map[string]string{
 		"plan":                                  "--peak-wcu",
 		"plan --peak-wcu=-5":                    "--peak-wcu -5: want more than 0",
+		"plan --peak-wcu 1e13":                  "--peak-wcu 1e+13: want more than 0, up to 1e12",
 		"plan --peak-wcu 5 --item-bytes 500000": "--item-bytes 500000: want 1 to 409600",
 		"plan --peak-wcu 5 --item-bytes 0":      "must be more than 0",
 		"plan --peak-wcu 5 --safety 0.5":        "--safety 0.5: want 1 to 1000",
 		"plan --peak-wcu 5 --safety NaN":        "--safety NaN: want 1 to 1000",
-		"plan --peak-wcu 5 --rcu=-1":            "--rcu -1: want 0 or more",
+		"plan --peak-wcu 5 --rcu=-1":            "--rcu -1: want 0 to 1e12",
 		"plan --peak-wcu 5 --wcu 4":             "--wcu 4: want the key's own peak, 5, or more",
-		"plan --peak-wcu 5 --gb=-1":             "--gb -1: want 0 or more",
+		"plan --peak-wcu 5 --gb=-1":             "--gb -1: want 0 to 1e12",
 		"plan --peak-wcu many":                  "--peak-wcu",
 	})
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
@@ -262,6 +263,7 @@ func TestPrintedCommandsHaveFlagsOfTheRun(t *testing.T) {
 		"explain --table " + arn + " --since 1h":                           {"adopt", []string{"--table", "orders"}, "adopt --table " + arn},
 		"explain --table " + arn + " --partition-wcu 20":                   {"explain", []string{"--table", arn, "--log", "FILE"}, "explain --table " + arn + " --log FILE --partition-wcu 20"},
 		"explain --stack --tables-prefix t- --region eu-west-2":            {"explain", []string{"--stack", "--log", "FILE"}, "explain --stack --log FILE --region eu-west-2 --tables-prefix t-"},
+		"explain --table orders --since 3h --index by_city":                {"explain", []string{"--table", "orders", "--log", "FILE"}, "explain --table orders --log FILE --since 3h --index by_city"},
 		"explain --stack --index by_rank":                                  {"shards set", []string{"--type", "counter", "--name", "a b", "--shards", "4"}, "shards set --type counter --name 'a b' --shards 4"},
 		"delete --type counter --name a --prefix t- --yes --read-units 50": {"check", []string{"--failed", "--repair"}, "check --failed --repair --prefix t- --read-units 50"},
 		"check --rules [] --event-retention 7d --endpoint http://h:1":      {"check", []string{"--all"}, "check --all --endpoint http://h:1 --rules '[]' --event-retention 7d"},
@@ -279,6 +281,10 @@ func TestPrintedCommandsHaveFlagsOfTheRun(t *testing.T) {
 		if _, err := parsed(append(strings.Fields(c.command), commands.Complete(c.command, c.args)...)...); err != nil {
 			t.Errorf("%s prints %s: %v", run, got, err)
 		}
+	}
+	got := display.Commands{}.Line("delete", "--type", "board", "--name", "-1", "--player", "--yes", "--yes")
+	if _, err := parsed(strings.Fields(got)[1:]...); err != nil || got != "hotshard delete --type board --name=-1 --player=--yes --yes" {
+		t.Errorf("names that begin with a hyphen: %s, %v", got, err)
 	}
 	t.Setenv("HOTSHARD_ENDPOINT", "http://127.0.0.1:8000")
 	context, err := parsed("explain", "--table", "orders", "--region", "eu-west-1")

@@ -57,7 +57,7 @@ const maxRules = 100
 func ParseRules(text string) (Rules, error) {
 	var list []rule
 	if err := json.Unmarshal([]byte(text), &list, json.RejectUnknownMembers(true)); err != nil {
-		return Rules{}, fmt.Errorf("rollup rules: %w", err)
+		return Rules{}, fmt.Errorf(`rollup rules: want a JSON list such as [{"prefix":"sensor/","every":"1h"}]: %w`, err)
 	}
 	if len(list) > maxRules {
 		return Rules{}, fmt.Errorf("rollup rules: there are %d: want at most %d", len(list), maxRules)

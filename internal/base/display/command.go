@@ -43,11 +43,16 @@ func (c Commands) With(command, flag, value string) Commands {
 // AWSLine returns a command line of the AWS CLI with the flags AWS. The caller quotes the arguments for a shell.
 func (c Commands) AWSLine(quotedArgs string) string { return "aws " + quotedArgs + shellWords(c.AWS) }
 
-// shellWords returns the words for a shell, with a space before each.
+// shellWords returns the words for a shell, with a space before each. A key's name that begins with a hyphen has = before
+// it, since the parser would take it for a flag.
 func shellWords(words []string) string {
 	var text strings.Builder
-	for _, w := range words {
-		text.WriteString(" " + ShellWord(w))
+	for i, w := range words {
+		separator := " "
+		if strings.HasPrefix(w, "-") && i > 0 && slices.Contains([]string{"--name", "--player"}, words[i-1]) {
+			separator = "="
+		}
+		text.WriteString(separator + ShellWord(w))
 	}
 	return text.String()
 }

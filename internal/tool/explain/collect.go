@@ -71,7 +71,7 @@ type NoIndex struct {
 }
 
 func (e *NoIndex) Error() string {
-	return fmt.Sprintf("Table %s has no index %q. Check --index: %s.", e.Table, e.Index, cmp.Or(strings.Join(e.Has, ", "), "it has none"))
+	return fmt.Sprintf("Table %s has no global index %q. Check --index: %s.", e.Table, e.Index, cmp.Or(strings.Join(e.Has, ", "), "it has none"))
 }
 
 // Run collects the evidence and returns the report, with a note for each source that it can't read. Errors are of table

@@ -135,7 +135,7 @@ func TestIndexOnly(t *testing.T) {
 		t.Errorf("findings %+v, %v; want one, to raise the index's capacity", r.Findings, err)
 	}
 	o.Index = "none"
-	if _, err := explain.Run(t.Context(), explain.Sources{DynamoDB: s.reader}, o); err == nil || !strings.Contains(err.Error(), `Table orders has no index "none". Check --index: by_city.`) {
+	if _, err := explain.Run(t.Context(), explain.Sources{DynamoDB: s.reader}, o); err == nil || !strings.Contains(err.Error(), `Table orders has no global index "none". Check --index: by_city.`) {
 		t.Errorf("of a missing index: %v", err)
 	}
 	o.Index, o.Tables = "", []string{"nowhere"}

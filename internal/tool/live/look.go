@@ -49,7 +49,7 @@ func FindStream(ctx context.Context, tables dynamodb.DescribeTableAPIClient, map
 	}
 	description := out.Table
 	if description == nil || description.LatestStreamArn == nil || description.StreamSpecification == nil || !aws.ToBool(description.StreamSpecification.StreamEnabled) {
-		return Found{}, noStreamError(table)
+		return Found{}, ErrNoStream
 	}
 	found := Found{Stream: *description.LatestStreamArn, View: description.StreamSpecification.StreamViewType, noLambda: mappings == nil}
 	if found.Source, err = heat.ParseTable(description); err != nil {
@@ -63,16 +63,6 @@ func FindStream(ctx context.Context, tables dynamodb.DescribeTableAPIClient, map
 
 // ErrNoStream is the error of a table without a stream.
 var ErrNoStream = errors.New("the table has no stream")
-
-// noStreamError is the error of a table without a stream. Its text has the command that enables one.
-type noStreamError string
-
-func (table noStreamError) Error() string {
-	return fmt.Sprintf("Table %q has no stream to read its writes from; to enable one, run: aws dynamodb update-table --table-name %s --stream-specification StreamEnabled=true,StreamViewType=%s",
-		string(table), string(table), types.StreamViewTypeNewAndOldImages)
-}
-
-func (noStreamError) Is(target error) bool { return target == ErrNoStream }
 
 // allowedReaders returns how many readers a stream shard allows, besides replication.
 func (f Found) allowedReaders() int {

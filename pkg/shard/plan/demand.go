@@ -19,12 +19,12 @@ func (d Demand) withDefaults() (Demand, error) {
 		value, low, high float64
 		reason           string
 	}{
-		{"WriteUnits", d.WriteUnits, math.SmallestNonzeroFloat64, maxDemand, "want more than 0"},
+		{"WriteUnits", d.WriteUnits, math.SmallestNonzeroFloat64, maxDemand, "want more than 0, up to 1e12"},
 		{"ItemBytes", float64(d.ItemBytes), 1, maxItemBytes, "want 1 to 409600"},
 		{"Safety", d.Safety, 1, 1000, "want 1 to 1000"},
-		{"TableWriteUnits", d.TableWriteUnits, d.WriteUnits, maxDemand, fmt.Sprintf("want the key's own peak, %v, or more", d.WriteUnits)},
-		{"TableReadUnits", d.TableReadUnits, 0, maxDemand, "want 0 or more"},
-		{"TableGB", d.TableGB, 0, maxDemand, "want 0 or more"},
+		{"TableWriteUnits", d.TableWriteUnits, d.WriteUnits, maxDemand, fmt.Sprintf("want the key's own peak, %v, or more, up to 1e12", d.WriteUnits)},
+		{"TableReadUnits", d.TableReadUnits, 0, maxDemand, "want 0 to 1e12"},
+		{"TableGB", d.TableGB, 0, maxDemand, "want 0 to 1e12"},
 	} {
 		isInRange := f.value >= f.low && f.value <= f.high // false for NaN
 		if !isInRange {
