@@ -31,7 +31,7 @@ func screenOf(out io.Writer) screen {
 const eraseScreen = "\x1b[H\x1b[J"
 
 // table returns the text of a table of keys that fits the screen, with advice for hot ones. limit is a partition's limit in
-// WCU/s. quietLine says how long no writes were seen; "" is no line. nameOf returns the name that is shown for a key.
+// WCU/s; 0 is unknown. quietLine says how long no writes were seen; "" is no line. nameOf returns the name that is shown for a key.
 func (s screen) table(title, quietLine string, limit float64, keys []query.HotKey, nameOf func(*query.HotKey) string) string {
 	lines := []string{cutMiddle(visible(title), s.width)}
 	if quietLine != "" {
@@ -42,7 +42,10 @@ func (s screen) table(title, quietLine string, limit float64, keys []query.HotKe
 	sharded := slices.ContainsFunc(keys, func(k query.HotKey) bool { return k.Type != "other" })
 	lines = append(lines, s.row(sharded, "NOW", "LIMIT", "PEAK", "STATUS", "SHARDS", "KEY"))
 	for _, k := range keys[:min(len(keys), room)] {
-		shards := ""
+		share, shards := "", ""
+		if limit > 0 {
+			share = percentText(k.Current / limit)
+		}
 		if k.Type != "other" {
 			shards = fmt.Sprint(k.Shards)
 		}
@@ -50,7 +53,7 @@ func (s screen) table(title, quietLine string, limit float64, keys []query.HotKe
 		if k.Index != "" {
 			name += " (" + visible(k.Index) + ")"
 		}
-		lines = append(lines, s.row(sharded, rateText(k.Current), percentText(k.Current/limit), heat.Grouped(k.Peak), statusText(&k), shards, name))
+		lines = append(lines, s.row(sharded, rateText(k.Current), share, heat.Grouped(k.Peak), statusText(&k), shards, name))
 	}
 	text := strings.Join(append(lines, advice...), "\n") + "\n"
 	if s.redraws {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -72,7 +73,8 @@ const (
 // printWindows writes each window that is completed from now on, until ctx ends: a line of JSON, or a table, which replaces
 // the last one if out is a terminal. It returns the error of ctx, or of the source.
 func printWindows(ctx context.Context, out io.Writer, feed *heatFeed, options viewOptions) error {
-	p := &printer{feed: feed, options: options, out: out, next: feed.Settled()}
+	settled := feed.Settled()
+	p := &printer{feed: feed, options: options, out: out, next: settled, length: live.Window, shown: settled}
 	p.heat = query.NewHeat(feed.Source, query.HeatOptions{Shards: feed.Shards, Table: options.Table, Now: time.Now, Commands: options.Commands})
 	group, running := errgroup.WithContext(ctx)
 	if feed.Run != nil {
@@ -89,8 +91,10 @@ type printer struct {
 	out     io.Writer
 	heat    *query.Heat
 
-	next  time.Time     // start of the next read from the source
-	quiet time.Duration // how long no write was seen before the end of the newest printed window
+	next    time.Time     // start of the next read from the source
+	length  time.Duration // of the newest window with counts
+	shown   time.Time     // end of the newest printed window
+	written time.Time     // end of the newest printed window with writes, or start of the first window; zero before it
 }
 
 // run prints windows until ctx ends. It returns the error of ctx, or of the source.
@@ -111,7 +115,7 @@ func (p *printer) run(ctx context.Context) error {
 // shard map it returns nil, and the next call begins with the failed window.
 func (p *printer) print(ctx context.Context) error {
 	settled := p.feed.Settled()
-	for window, err := range p.feed.Source.Windows(ctx, p.next, settled, live.Window) {
+	for window, err := range p.windows(ctx, settled) {
 		if err != nil {
 			return p.unlessTransient(ctx, err)
 		}
@@ -125,9 +129,27 @@ func (p *printer) print(ctx context.Context) error {
 		if _, err := io.WriteString(p.out, text); err != nil {
 			return err
 		}
-		p.next = window.Start.Add(time.Millisecond) // excludes this window from the next read
+		p.shown = heat.MaxTime(p.shown, window.Start.Add(p.length))
+		if len(window.Items)+len(window.Unreadable) > 0 { // counts of an empty window may come late
+			p.next = window.Start.Add(time.Millisecond) // excludes this window from the next read
+		}
 	}
 	return nil
+}
+
+// windows returns the windows that the source has since the last call. A deployment stores no counts of windows without
+// writes: a table shows an empty one in place of each, a window later, since counts may come late.
+func (p *printer) windows(ctx context.Context, settled time.Time) iter.Seq2[heat.Window, error] {
+	return func(yield func(heat.Window, error) bool) {
+		for window, err := range p.feed.Source.Windows(ctx, p.next, settled, live.Window) {
+			if !yield(window, err) {
+				return
+			}
+		}
+		if empty := settled.Truncate(p.length).Add(-2 * p.length); p.feed.Run == nil && !p.options.JSON && !empty.Before(p.shown) {
+			yield(heat.Window{Start: empty}, nil)
+		}
+	}
 }
 
 // unlessTransient returns nil if an error is transient, and otherwise the error with what to do about it.
@@ -138,12 +160,18 @@ func (p *printer) unlessTransient(ctx context.Context, err error) error {
 	return p.feed.ExplainError(ctx, err)
 }
 
-// windowText returns a window as it is printed. It also updates p.quiet.
+// windowText returns a window as it is printed. It also updates p.written.
 func (p *printer) windowText(ctx context.Context, window heat.Window) (string, error) {
 	rows := heat.Merge(window.Items)
-	p.quiet += live.Window
+	if p.written.IsZero() {
+		p.written = window.Start
+	}
+	if len(window.Items) > 0 {
+		p.length = window.Items[0].Window
+	}
+	end := window.Start.Add(p.length)
 	if len(rows) > 0 {
-		p.quiet = 0
+		p.written = heat.MaxTime(p.written, end)
 	}
 	if p.options.JSON {
 		selected := slices.DeleteFunc(rows, func(row heat.KeyHeat) bool { return !p.options.selects(row.Key, row.Index) })
@@ -153,15 +181,16 @@ func (p *printer) windowText(ctx context.Context, window heat.Window) (string, e
 	if err != nil {
 		return "", err
 	}
-	return screenOf(p.out).table(p.title(window), p.quietLine(), limitOf(window), keys, p.options.nameOf), nil
+	return screenOf(p.out).table(p.title(window), p.quietLine(end), limitOf(window), keys, p.options.nameOf), nil
 }
 
-// quietLine returns the line for a time without writes, or "".
-func (p *printer) quietLine() string {
-	if p.quiet == 0 {
+// quietLine returns the line for a time without writes before the end of a window, or "".
+func (p *printer) quietLine(end time.Time) string {
+	quiet := end.Sub(p.written)
+	if quiet <= 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s: no writes seen for %.0f s", p.feed.Name, p.quiet.Seconds())
+	return fmt.Sprintf("%s: no writes seen for %.0f s", p.feed.Name, quiet.Seconds())
 }
 
 // Bounds of a table.

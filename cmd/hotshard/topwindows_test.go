@@ -166,6 +166,23 @@ func TestTables(t *testing.T) {
 	}
 }
 
+// TestQuietDeployment checks that a table of a deployment, which stores no counts of windows without writes, shows that keys
+// have cooled.
+func TestQuietDeployment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 62*time.Second)
+		defer cancel()
+		feed := watched(&given{settled: time.Now, windows: []heat.Window{windowOf(time.Now(), map[string]uint64{"user#7": 8000})}})
+		feed.Run = nil
+		var out bytes.Buffer
+		_ = printWindows(ctx, &out, feed, viewOptions{}) // the deadline
+		tables := strings.Split(strings.TrimSpace(out.String()), "\n\n")
+		if last := tables[len(tables)-1]; len(tables) != 5 || !strings.Contains(last, "00:00:40 to 00:00:50 UTC, 0 WCU/s\norders: no writes seen for 40 s\n") || strings.Contains(last, "NaN") {
+			t.Errorf("%d tables, want 5:\n%s", len(tables), out.String())
+		}
+	})
+}
+
 // TestScreens checks that a terminal's table begins in the first cell and fits, and that names keep both ends.
 func TestScreens(t *testing.T) {
 	long := "begin" + strings.Repeat("x", 500) + "end17"
