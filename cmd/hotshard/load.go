@@ -134,7 +134,7 @@ func resultTable(result load.Result) string {
 	t.Row("duration", fmt.Sprintf("%.2f s", result.Seconds))
 	t.Row("requests/s", fmt.Sprintf("%.0f", result.PerSecond))
 	if v := result.Verify; v != nil {
-		t.Row("verified", fmt.Sprintf("%d counters by summary and write shards, %d events of %d entities, in %.1f s", v.Counters, v.Events, v.Entities, v.Seconds))
+		t.Row("verified", fmt.Sprintf("%s by summary and write shards, %s of %s, in %.1f s", display.Several(v.Counters, "counter"), display.Several(v.Events, "event"), display.Several(v.Entities, "entity"), v.Seconds))
 		t.Row("differences", v.Differences)
 	}
 	return t.Render()

@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
@@ -155,11 +156,11 @@ func (s shownSpread) print(out io.Writer, counted string) error {
 	for n, count := range s.Counts {
 		t.Row(n, count, s.deviation(count))
 	}
-	title := fmt.Sprintf("%d %s on %d write shards", s.Total, counted, s.Shards)
+	title := fmt.Sprintf("%s: %d, on %s", counted, s.Total, display.Several(s.Shards, "write shard"))
 	if !s.From.IsZero() {
 		title += fmt.Sprintf(", %s to %s", s.From.Format(time.RFC3339), s.To.Format(time.RFC3339))
 	}
-	_, err := fmt.Fprintf(out, "%s\n%s\n%s\n", title, t.Render(), s.verdictText(counted))
+	_, err := fmt.Fprintf(out, "%s\n%s\n%s\n", title, t.Render(), s.verdictText())
 	return err
 }
 
@@ -172,13 +173,13 @@ func (s shownSpread) deviation(count int64) string {
 }
 
 // verdictText returns the verdict, and what it leaves out: items on write shards of another count, and new ones.
-func (s shownSpread) verdictText(counted string) string {
+func (s shownSpread) verdictText() string {
 	text := fmt.Sprintf("%s: write shard %d deviates most, by %.1f%% of the mean; chi-square %.2f, p = %.3g", s.Verdict, s.Furthest, 100*s.MaxDeviation, s.ChiSquare, s.P)
 	switch s.Verdict {
 	case shard.Unsharded:
 		text = "not sharded: one write shard"
 	case shard.TooFew:
-		text = fmt.Sprintf("too few to judge: %d %s on %d write shards; at least five each are needed", s.Total, counted, s.Shards)
+		text = "too few to judge: each write shard needs at least five on average"
 	case shard.Uneven:
 		text += "\nChance does not explain this. Perhaps most writes have the same id, or another program writes items."
 	}

@@ -54,7 +54,7 @@ func TestShardsSpread(t *testing.T) {
 	if code != exitBad || err != "hotshard: 1 of 1 spreads of entity \"sensor\" are uneven: their verdicts say more\n" {
 		t.Errorf("exit %d with %q, want 1 and one uneven spread", code, err)
 	}
-	wantText(t, out, "60 events on 3 write shards, ", "│           0 │     50 │ +150.0%          │", "uneven: write shard 0 deviates most, by 150.0% of the mean; chi-square 70.00, p = 6.31e-16")
+	wantText(t, out, "events: 60, on 3 write shards, ", "│           0 │     50 │ +150.0%          │", "uneven: write shard 0 deviates most, by 150.0% of the mean; chi-square 70.00, p = 6.31e-16")
 	code, out, _ = hotshard(t, append(args, "--json")...)
 	var got spreadResult
 	if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitBad {
@@ -64,7 +64,7 @@ func TestShardsSpread(t *testing.T) {
 		t.Errorf("JSON %s, want one uneven spread of 50, 10 and 0", out)
 	}
 	for _, other := range []struct{ args, want string }{
-		{"--type counter --name none --watch 1s", "0 writes on 1 write shards"},
+		{"--type counter --name none --watch 1s", "writes: 0, on 1 write shard"},
 		{"--type board --name none --period week", "not sharded"},
 		{"--type sessions --name none", "not sharded"},
 	} {

@@ -38,13 +38,13 @@ func Pseudonym(name string) string {
 	return hex.EncodeToString(digest[:8])
 }
 
-// Several returns a number and its noun, plural unless n is 1: 2 throttles, 3 summaries. Only -ry becomes -ries.
+// Several returns a number and its noun, plural unless n is 1: 2 throttles, 3 summaries, 4 keys.
 func Several(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	if strings.HasSuffix(noun, "ry") {
-		noun = strings.TrimSuffix(noun, "y") + "ie"
+	if stem, ok := strings.CutSuffix(noun, "y"); ok && !strings.HasSuffix(stem, "e") {
+		noun = stem + "ie"
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }

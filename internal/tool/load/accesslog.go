@@ -73,6 +73,9 @@ func ReadLog(name string, log io.Reader) iter.Seq2[Request, error] {
 				continue
 			}
 			request, err := ParseLogLine(line)
+			if cut := lines.Err(); err != nil && cut != nil { // the line is incomplete
+				err = fmt.Errorf("reading: %w", cut)
+			}
 			if err != nil {
 				yield(Request{}, fmt.Errorf("%s:%d: %w", name, number, err))
 				return

@@ -20,6 +20,8 @@ type measured struct {
 	throttled []int64     // the counter's throttled writes, each second from begin on
 	heaviest  []rampHeat  // each window from begin on
 	changes   []mapChange // oldest first
+
+	shardsBefore int // the counter's shard count before them; 0 if it never changed before
 }
 
 // rampHeat is the counter's heat in one window.
@@ -91,6 +93,8 @@ func (c demoAPI) readMeasured(ctx context.Context, figures *measured) error {
 	for _, change := range shards.History {
 		if change.Time.After(figures.begin) {
 			figures.changes = append(figures.changes, change)
+		} else {
+			figures.shardsBefore = change.Shards
 		}
 	}
 	return nil

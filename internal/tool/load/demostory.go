@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"github.com/hotshard/hotshard/internal/base/display"
 )
 
 // DemoStory has the demo's measurements. Times are seconds since the ramp began; a time is null if it never came.
@@ -51,7 +53,7 @@ type ShardChange struct {
 func (m *measured) story() DemoStory {
 	story := DemoStory{
 		Counter: DemoCounter, Began: m.begin.UTC(), Seconds: m.end.Sub(m.begin).Seconds(), PartitionWCU: DemoPartitionWCU, HotWCU: m.hotWCU,
-		ShardsBefore: 1, ShardsAfter: 1, Changes: []ShardChange{}, Requests: m.load.Requests, Resent: m.load.Retries, RejectedRequests: m.load.Rejected, UnknownRequests: m.load.Unknown,
+		ShardsBefore: max(1, m.shardsBefore), ShardsAfter: max(1, m.shardsBefore), Changes: []ShardChange{}, Requests: m.load.Requests, Resent: m.load.Retries, RejectedRequests: m.load.Rejected, UnknownRequests: m.load.Unknown,
 	}
 	for _, c := range m.changes {
 		story.Changes = append(story.Changes, ShardChange{c.Time, *seconds(c.Time.Sub(m.begin)), c.Shards, c.By})
@@ -136,6 +138,8 @@ func (s *DemoStory) Err() error {
 	case float64(s.UnknownRequests) > maxUnknownShare*float64(s.Requests):
 		return fmt.Errorf("this machine is too busy: %d of the counter's %d calls (%.1f%%) have an unknown outcome; run the demo again when the machine is less busy",
 			s.UnknownRequests, s.Requests, 100*float64(s.UnknownRequests)/float64(s.Requests))
+	case s.HotAfter == nil && s.ShardsBefore > 1:
+		return fmt.Errorf("the counter never became hot: it had %d write shards from an earlier demo; run the demo again with another --prefix", s.ShardsBefore)
 	case s.HotAfter == nil:
 		return fmt.Errorf("the counter never became hot: its hottest write shard took %.1f of %g WCU/s; run the demo again when the machine is less busy", s.HottestWCU, s.PartitionWCU)
 	case s.CoolAfter == nil:
@@ -175,8 +179,8 @@ func (s *DemoStory) shardsLine() string {
 }
 
 func (s *DemoStory) throttledLine() string {
-	line := fmt.Sprintf("Throttled: %.1f%% of the counter's write attempts (%d of %d); %d requests sent again, %d of %d rejected",
-		100*s.ThrottledShare, s.ThrottledAttempts, s.Attempts, s.Resent, s.RejectedRequests, s.Requests)
+	line := fmt.Sprintf("Throttled: %.1f%% of the counter's write attempts (%d of %d); %s sent again, %d of %d rejected",
+		100*s.ThrottledShare, s.ThrottledAttempts, s.Attempts, display.Several(s.Resent, "request"), s.RejectedRequests, s.Requests)
 	if s.UnknownRequests > 0 {
 		line += fmt.Sprintf(", %d with an unknown outcome", s.UnknownRequests)
 	}
@@ -187,9 +191,5 @@ func (s *DemoStory) coolLine() string {
 	if s.CoolAfter == nil {
 		return "Cool: not before the end of the ramp"
 	}
-	windows := "window"
-	if s.CoolWindows > 1 {
-		windows = fmt.Sprintf("%d windows", s.CoolWindows)
-	}
-	return fmt.Sprintf("Cool after %.0f s: no write was throttled in the %s that followed; hottest write shard %.1f of %g WCU/s", *s.CoolAfter, windows, s.CoolWCU, s.PartitionWCU)
+	return fmt.Sprintf("Cool after %.0f s: no write was throttled in the %s that followed; hottest write shard %.1f of %g WCU/s", *s.CoolAfter, display.Several(s.CoolWindows, "window"), s.CoolWCU, s.PartitionWCU)
 }

@@ -47,6 +47,16 @@ func TestStoryBeginsWithAThrottleBeforeTheVerdict(t *testing.T) {
 	}
 }
 
+// TestStoryOfAnEarlierDemosCounter checks the count before the ramp, and the advice if the counter stayed cold.
+func TestStoryOfAnEarlierDemosCounter(t *testing.T) {
+	m := measuredOf(2, 2, 2, 2, 2, 2)
+	m.shardsBefore = 64
+	s := m.story()
+	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "another --prefix") || s.ShardsAfter != 64 || s.Lines()[1] != "Write shards: 64, never changed" {
+		t.Errorf("%v: %q", err, s.Lines())
+	}
+}
+
 // TestStoryOfABusyMachine checks that more than 2 % of calls with an unknown outcome are an error, also if the key has cooled.
 func TestStoryOfABusyMachine(t *testing.T) {
 	m := measuredOf(18, 3, 3, 3, 3, 3)
