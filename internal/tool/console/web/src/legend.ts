@@ -13,7 +13,7 @@ export function legend(at: HTMLElement, p: Picture): void {
     h("div", { class: "ramp", "data-at": "ramp" }, ramp(), h("div", { class: "ticks" }, ...ticks.map(tick))),
     h("span", { class: "quiet" }, counts ? "throttled writes/s" : `of a partition's ${figure(p.heat.partition_wcu)} WCU/s · brightness: ${metrics[metric].means}`),
     h("span", {}, h("b", { class: "hot" }, "▲"), ` hot: ${figure(p.heat.hot_wcu)} WCU/s or more`),
-    h("span", {}, h("b", { class: "saturated" }, "◆"), " saturated: at the limit"),
+    h("span", {}, h("b", { class: "saturated" }, "■"), " saturated: at the limit"),
     h("span", {}, h("b", { class: "cooled" }, "▽"), " was hot, has cooled"),
     p.lines.some((l) => l.row.type !== undefined) && h("span", {}, h("i", { class: "mark-change" }), h("b", { class: "change" }, " ◆"), " shard count changed"),
     p.throttled !== undefined && h("span", {}, h("i", { class: "mark-throttled" }), " throttled writes"),

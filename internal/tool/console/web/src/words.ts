@@ -17,7 +17,7 @@ export function cooled(row: Judged): boolean {
 
 /** sign returns the character that shows a key's status without colour, and its CSS class. */
 export function sign(row: Judged): { text: string; class: string } {
-  if (row.status === "saturated") return { text: "◆", class: "sign saturated" };
+  if (row.status === "saturated") return { text: "■", class: "sign saturated" };
   if (row.status === "hot") return { text: "▲", class: "sign hot" };
   return cooled(row) ? { text: "▽", class: "sign cooled" } : { text: "", class: "sign" };
 }
