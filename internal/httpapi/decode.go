@@ -20,10 +20,10 @@ const schemas = "schemas"
 // by the value's Go type, or nil. If the body is not JSON, it returns one fault, with status 400.
 func Decode(ctx huma.Context, text []byte, into any) []error {
 	var tree any
-	syntaxFault := unmarshal(text, &tree, nil)
+	treeFault := unmarshal(text, &tree, nil)
 	typeFault := unmarshal(text, into, tree) // even after a syntax fault: resolvers validate the names that precede it
-	if syntaxFault != nil {
-		return []error{malformed{syntaxFault}}
+	if treeFault != nil {
+		return []error{treeFault}
 	}
 	op := ctx.Operation()
 	path, result := huma.NewPathBuffer([]byte("body"), len("body")), &huma.ValidateResult{}
@@ -46,16 +46,16 @@ func (malformed) GetStatus() int { return http.StatusBadRequest }
 // unmarshal parses JSON strictly. Invalid UTF-8 and lone surrogates are faults, since their replacement could make two names
 // equal. Repeated names are faults, too. tree is the same JSON parsed, or nil. If a value has a wrong type and the parser's
 // error lacks the value, the fault has it from tree.
-func unmarshal(text []byte, into, tree any) *huma.ErrorDetail {
+func unmarshal(text []byte, into, tree any) error {
 	err := json.Unmarshal(text, into, acceptWholeNumbers)
 	if e, ok := errors.AsType[*json.SemanticError](err); ok {
 		return &huma.ErrorDetail{Location: location(e.JSONPointer), Message: typeMessage(e), Value: valueOf(e, tree)}
 	}
 	if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-		return &huma.ErrorDetail{Location: location(e.JSONPointer), Message: e.Err.Error() + " at byte " + strconv.FormatInt(e.ByteOffset, 10)}
+		return malformed{&detail{Location: location(e.JSONPointer), Message: e.Err.Error() + " at byte " + strconv.FormatInt(e.ByteOffset, 10)}}
 	}
 	if err != nil {
-		return &huma.ErrorDetail{Location: "body", Message: err.Error()}
+		return malformed{&detail{Location: "body", Message: err.Error()}}
 	}
 	return nil
 }

@@ -79,13 +79,18 @@ func parameterFault(op *huma.Operation, name string, values []string) string {
 		case p.In != "query" || p.Name != name:
 		case len(values) > 1 && p.Schema.Type != huma.TypeArray:
 			return "it is given more than once"
-		case p.Schema.MinLength != nil && slices.Contains(values, ""): // the framework treats "" as absent
+		case slices.Contains(values, "") && !mayBeEmpty(p.Schema): // the framework treats "" as absent
 			return "it is empty"
 		default:
 			return ""
 		}
 	}
 	return "there is no such parameter"
+}
+
+// mayBeEmpty reports whether a parameter may be the empty text, such as a first page's cursor.
+func mayBeEmpty(s *huma.Schema) bool {
+	return s.Type != huma.TypeInteger && s.MinLength == nil && s.Enum == nil && s.Extensions == nil
 }
 
 // RequestID returns the id in the request's log lines, or "" for a context without a request.

@@ -56,7 +56,7 @@ func TestMalformedWritesChangeNothing(t *testing.T) {
 		{"a huge exponent", "/v1/counters", `{"increments":[{"counter":"c","delta":1e300}]}`, 422, "body.increments[0].delta"},
 		{"an exponent below", "/v1/counters", `{"increments":[{"counter":"c","delta":1e-1}]}`, 422, "body.increments[0].delta"},
 		{"a deep body", "/v1/counters", strings.Repeat("[", 20_000), 400, "body[0][0]"},
-		{"a number beyond all", "/v1/events", event(`"data":{"a":1e400}`), 400, "body.events[0].data.a"},
+		{"a number beyond all", "/v1/events", event(`"data":{"a":1e400}`), 422, "body.events[0].data.a"},
 		{"data not an object", "/v1/events", event(`"data":[1]`), 422, "body.events[0].data"},
 		{"39 digits", "/v1/events", event(`"data":{"a":{"b":[1,123456789012345678901234567890123456789]}}`), 422, "body.events[0].data.a.b[1]"},
 		{"1e200", "/v1/events", event(`"data":{"a":1e200}`), 422, "body.events[0].data.a"},

@@ -4,10 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"time"
+	"strings"
 
-	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/httpapi"
+	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // cursor is the encoded form of a position in a list.
@@ -55,11 +55,10 @@ func digest(parameters string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:6])
 }
 
-// isEventPosition reports whether a text is an event's sort key or a time.
+// isEventPosition reports whether a text is an event's sort key, or a bound of such keys, where a page without a last event
+// ends.
 func isEventPosition(text string) bool {
-	if _, err := time.Parse(schema.TimeLayout, text); err == nil {
-		return true
-	}
-	_, id, err := schema.ParseEventSortKey(text)
+	_, _, err := shard.Millis.ParseBound(text)
+	_, id, _ := strings.Cut(text, "#")
 	return err == nil && httpapi.Name(id).Fault() == ""
 }

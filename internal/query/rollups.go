@@ -40,7 +40,7 @@ type rollupAnswer struct {
 	Start    string                   `json:"start" format:"date-time" doc:"Start of the bucket"`
 	Count    int64                    `json:"count" doc:"Number of events"`
 	Measures map[string]measureAnswer `json:"measures" doc:"Keyed by top-level field of the events' data"`
-	Skipped  int64                    `json:"skipped,omitempty" doc:"Number of numbers in the events that the measures lack: with more than 15 digits, above 1e15, or of too many fields"`
+	Skipped  int64                    `json:"skipped,omitempty" doc:"Number of numbers in the events that the measures lack: with more than 15 digits or decimal places, above 1e15, or of a field with a long name or beyond the 20th"`
 }
 
 type measureAnswer struct {

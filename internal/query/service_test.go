@@ -88,6 +88,10 @@ func TestInvalidParameters(t *testing.T) {
 		"/v1/events?entity=e&limit=1001":       "query.limit",
 		"/v1/events?entity=e&limit=x":          "query.limit",
 		"/v1/events?entity=e&order=up":         "query.order",
+		"/v1/events?entity=e&order=":           "query.order",
+		"/v1/events?entity=e&limit=":           "query.limit",
+		"/v1/events?entity=e&to=":              "query.to",
+		"/v1/hot-keys?since=":                  "query.since",
 		"/v1/events?entity=e&from=today":       "query.from",
 		"/v1/events?entity=e&from=2026-01-05T00:00:00Z&to=2026-01-04T00:00:00Z": "query.to",
 		"/v1/events?entity=e&cursor=x":                                          "query.cursor",
@@ -138,8 +142,8 @@ type eventsJSON struct {
 	Cursor string
 }
 
-// TestEventsPageThroughEqualTimes checks that pages of events with equal times have each event once, in both orders. A
-// cursor is valid for its entity only.
+// TestEventsPageThroughEqualTimes checks that pages of events with equal times have each event once, in both orders, and
+// that a cursor leads through 1,000 days without events. A cursor is valid for its entity only.
 func TestEventsPageThroughEqualTimes(t *testing.T) {
 	r := newRig(t)
 	start := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
@@ -148,8 +152,8 @@ func TestEventsPageThroughEqualTimes(t *testing.T) {
 	for i := range 20 {
 		r.putEvents(events.Event{Entity: "a/b", ID: fmt.Sprintf("%02d", i), Time: start, Data: data})
 	}
-	for _, order := range []string{"asc", "desc"} {
-		path := "/v1/events?entity=a%2Fb&from=2026-01-05T00:00:00Z&to=2026-01-06T00:00:00Z&limit=3&order=" + order
+	for order, from := range map[string]string{"asc": "2023-04-01", "desc": "2026-01-05"} {
+		path := "/v1/events?entity=a%2Fb&from=" + from + "T00:00:00Z&to=2026-01-06T00:00:00Z&limit=3&order=" + order
 		var ids []string
 		cursor := ""
 		for {

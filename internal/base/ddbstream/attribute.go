@@ -82,14 +82,18 @@ func (s *scanner) readAttribute(at, depth int) int {
 	return s.readRestOfAttribute(s.enterObject(at), 0, depth)
 }
 
-// readRestOfAttribute reads the members of an attribute after readBefore others. A number other than one is a flaw.
+// readRestOfAttribute reads the members of an attribute after readBefore others. More than one is a flaw; DynamoDB Local
+// writes an empty map without its type, as {}.
 func (s *scanner) readRestOfAttribute(o object, readBefore, depth int) int {
 	types := readBefore
 	for s.member(&o) {
 		types++
 		o.at = s.readValue(typeOf(o.name), o.at, depth)
 	}
-	if types != 1 && s.flaw == nil {
+	switch {
+	case types == 0:
+		s.size += documentSize
+	case types > 1 && s.flaw == nil:
 		s.flaw = fmt.Errorf("at byte %d: an attribute has %d types", o.start, types)
 	}
 	return o.at

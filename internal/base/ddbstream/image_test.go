@@ -41,7 +41,7 @@ func TestSame(t *testing.T) {
 func TestNumbers(t *testing.T) {
 	for attribute, want := range map[string]map[string]string{
 		`{"M":{"0":{"N":"12"},"17":{"N":"3"},"x":{"S":"3"},"y":{"M":{"1":{"N":"1"}}}}}`: {"0": "12", "17": "3"},
-		`{"M":{}}`: {}, `{"N":"1"}`: nil, `{"L":[{"N":"1"}]}`: nil, `{"S":"M"}`: nil, `{"M":[]}`: nil, `{"M":{"a":1}}`: nil,
+		`{"M":{}}`: {}, `{}`: {}, `{"M":{"a":{},"b":{"N":"1"}}}`: {"b": "1"}, `{"N":"1"}`: nil, `{"L":[{"N":"1"}]}`: nil, `{"S":"M"}`: nil, `{"M":[]}`: nil, `{"M":{"a":1}}`: nil,
 	} {
 		batch, err := ddbstream.Decode([]byte(`{"Records":[{"eventName":"INSERT","dynamodb":{"SequenceNumber":"1",
 			"Keys":{"pk":{"S":"a"}},"NewImage":{"other":{"N":"7"},"shards":` + attribute + `}}}]}`))

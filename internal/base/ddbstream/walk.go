@@ -131,12 +131,12 @@ func equalsQuoted(quoted []byte, text string) bool {
 	return string(inner) == text
 }
 
-// soleMember returns the type and the value of an attribute, an object with one member. It
-// returns nil for any other value.
+// soleMember returns the type and the value of an attribute, an object with one member. DynamoDB Local writes an empty map
+// without its type, as {}. It returns nil for any other value.
 func soleMember(raw []byte) (kind, value []byte) {
 	w := walk(raw)
-	if !w.next() {
-		return nil, nil
+	if !w.next() && w.raw != nil {
+		return []byte(`"M"`), raw
 	}
 	kind, value = w.name, w.value
 	if w.next() {
