@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -92,8 +93,8 @@ func (r *boardReader) checkPeriod(ctx context.Context, name string, kind boards.
 	if settings == nil {
 		return httpapi.Absent("there is no board %q", name)
 	}
-	periods := dynamo.Text(settings, schema.BoardPeriods)
-	if periods == "" || slices.Contains(strings.Split(periods, ","), string(kind)) {
+	periods := cmp.Or(dynamo.Text(settings, schema.BoardPeriods), string(boards.AllTime))
+	if slices.Contains(strings.Split(periods, ","), string(kind)) {
 		return nil
 	}
 	return httpapi.InvalidAt("query.period", "the board doesn't keep this period; it keeps "+strings.ReplaceAll(periods, ",", ", "), kind)

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -153,6 +154,32 @@ func (f failing) Since(ctx context.Context, from, now time.Time) ([]shardmap.Ent
 
 func (f failing) Read(context.Context, string) (shardmap.Entry, error) { return f.Entry, f.read }
 
+// slow is a shard map whose reads take a second.
+type slow struct{ failing }
+
+func (slow) Read(_ context.Context, key string) (shardmap.Entry, error) {
+	time.Sleep(time.Second)
+	return shardmap.Entry{Key: key, Version: 2}, nil
+}
+
+// TestNotesAreReadInParallel checks that each entry gets its own notes, and that 40 keys are read in three rounds.
+func TestNotesAreReadInParallel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, entries, start := NewHeat(nil, HeatOptions{Shards: slow{}}), make([]shardmap.Entry, 40), time.Now()
+		for i := range entries {
+			entries[i] = shardmap.Entry{Key: fmt.Sprint("C#", i), Version: 1}
+		}
+		if err := h.addNotes(t.Context(), entries); err != nil || time.Since(start) != 3*time.Second {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+		for i, e := range entries {
+			if e.Key != fmt.Sprint("C#", i) || e.Version != 2 {
+				t.Errorf("entry %d is %q, version %d", i, e.Key, e.Version)
+			}
+		}
+	})
+}
+
 // TestChangesOfARange checks the changes that took effect in a range of time, and that failed reads of the map are errors.
 func TestChangesOfARange(t *testing.T) {
 	start, down := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC), errors.New("down")
@@ -288,8 +315,8 @@ func TestSettingsOfBoards(t *testing.T) {
 		fall   bool
 		period bool // whether it may have the day
 	}{
-		{oneItem{}, true, false}, {oneItem{item: settings("x", "y")}, false, true},
-		{oneItem{item: settings(schema.BoardMode, "best")}, false, true}, {oneItem{item: settings(schema.BoardMode, "latest")}, true, true}, {oneItem{item: settings(schema.BoardMode, "sum")}, true, true},
+		{oneItem{}, true, false}, {oneItem{item: settings("x", "y")}, false, false},
+		{oneItem{item: settings(schema.BoardMode, "best")}, false, false}, {oneItem{item: settings(schema.BoardMode, "latest")}, true, false}, {oneItem{item: settings(schema.BoardMode, "sum")}, true, false},
 		{oneItem{item: settings(schema.BoardPeriods, "all,day")}, false, true}, {oneItem{item: settings(schema.BoardPeriods, "all,week")}, false, false},
 		{oneItem{err: down}, true, false},
 	} {
@@ -319,7 +346,7 @@ func TestSettingsOfBoards(t *testing.T) {
 	for _, c := range []struct {
 		settings dynamo.Item
 		says     string
-	}{{nil, "no board"}, {settings("x", "y"), `player "p"`}, {settings(schema.BoardPeriods, "all"), "validation"}} {
+	}{{nil, "no board"}, {settings(schema.BoardPeriods, "all,day"), `player "p"`}, {settings(schema.BoardPeriods, "all"), "validation"}} {
 		client := &unreadable{}
 		r := &boardReader{client: oneItem{client, c.settings, nil}, entries: boards.NewReader(client, "items", shardmap.New(client, "map", shardmap.Options{}))}
 		if _, err := r.getRank(t.Context(), &rankInput{Board: "b", Player: "p", Period: "day"}, time.Unix(1e9, 0)); !strings.Contains(fmt.Sprint(err), c.says) {

@@ -3,7 +3,6 @@ package query
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -34,8 +33,6 @@ type Settings struct {
 	// RollupRetention is how long event rollups are kept after the end of their bucket; 0 for ever. It must equal the
 	// aggregator's.
 	RollupRetention time.Duration `env:"HOTSHARD_ROLLUP_RETENTION" envDefault:"0"`
-	// PartitionWCU is a partition's limit in WCU/s; 0 for AWS's. It must equal hotkeys'.
-	PartitionWCU int `env:"HOTSHARD_PARTITION_WCU" envDefault:"1000"`
 
 	// These are not in the environment.
 	Deadline time.Duration    // of one request; 0 means the constant Deadline
@@ -49,16 +46,12 @@ const Deadline = 5 * time.Second
 // defaultSpan is the length of a range without a start if events are kept for ever.
 const defaultSpan = 720 * time.Hour
 
-// Validate returns an error that lists all invalid settings.
+// Validate returns an error for an invalid setting.
 func (s Settings) Validate() error {
-	var faults []error
 	if s.RollupRetention < 0 {
-		faults = append(faults, fmt.Errorf("HOTSHARD_ROLLUP_RETENTION is %v: want 0 or more", s.RollupRetention))
+		return fmt.Errorf("HOTSHARD_ROLLUP_RETENTION is %v: want 0 or more", s.RollupRetention)
 	}
-	if s.PartitionWCU < 0 {
-		faults = append(faults, fmt.Errorf("HOTSHARD_PARTITION_WCU is %d: want 0 or more", s.PartitionWCU))
-	}
-	return errors.Join(faults...)
+	return nil
 }
 
 // Service answers reads. Each kind has a reader of its own.
@@ -75,7 +68,7 @@ type Service struct {
 	now      func() time.Time
 }
 
-// New returns a Service, or an error that lists all invalid settings.
+// New returns a Service, or an error for an invalid setting.
 func New(settings Settings, client Client) (*Service, error) {
 	if err := settings.Validate(); err != nil {
 		return nil, err

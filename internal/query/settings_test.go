@@ -13,8 +13,8 @@ func TestSettings(t *testing.T) {
 		settings Settings
 		invalid  string
 	}{
-		{Settings{}, ""}, {Settings{RollupRetention: 1, PartitionWCU: 1}, ""},
-		{Settings{RollupRetention: -1}, "ROLLUP_RETENTION"}, {Settings{PartitionWCU: -1}, "PARTITION_WCU"},
+		{Settings{}, ""}, {Settings{RollupRetention: 1}, ""},
+		{Settings{RollupRetention: -1}, "ROLLUP_RETENTION"},
 	} {
 		_, err := New(c.settings, nil)
 		if (err == nil) != (c.invalid == "") || err != nil && !strings.Contains(err.Error(), "HOTSHARD_"+c.invalid+" is ") {

@@ -76,10 +76,11 @@ func (p *period) readAll(ctx context.Context) (read *reading, err error) {
 
 func (p *period) resultWithoutProof(read *reading) (r Result, done bool) {
 	now := p.o.Now()
+	mayBeGone := read.entries.count == 0 && !p.o.afterErase // a delete deletes the summaries, expired or not
 	switch {
 	case read.entries.fault != nil:
 		return oneFinding(Unreadable, read.entries.fault.Error()), true
-	case expiresSoon(read.entries.earliestExpiry, now) || read.entries.count == 0 && expiresSoon(read.stored.expires, now):
+	case expiresSoon(read.entries.earliestExpiry, now) || mayBeGone && expiresSoon(read.stored.expires, now):
 		return oneFinding(TooOld, ""), true
 	}
 	return Result{}, len(read.stored.compare(read.entries)) == 0

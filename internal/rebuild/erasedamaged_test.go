@@ -38,12 +38,20 @@ func cells(t *testing.T, times int64) []byte {
 	return h.Bytes()
 }
 
-// TestDamagedBoards deletes boards with an unreadable or wrong top or histogram, or with more fragments
-// than a transaction takes.
+// TestDamagedBoards deletes boards with an unreadable or wrong top or histogram, with more fragments than a transaction takes,
+// or with a fragment that has expired or expires soon.
 func TestDamagedBoards(t *testing.T) {
 	t.Parallel()
 	r := newEraseRig(t)
+	expire := func(at time.Duration) func(string) {
+		return func(name string) {
+			r.fragment(t, name, 0, cells(t, 1))
+			pk, sk := schema.HistogramKey(name, "all", "gone0")
+			enginetest.Update(t, r.db, r.names.Rollups, pk, sk, "SET expires_at = :x", item{":x": num(time.Now().Add(at).Unix())})
+		}
+	}
 	damage := map[string]func(string){
+		"expired": expire(-time.Minute), "expiring": expire(5 * time.Minute),
 		"top": func(name string) {
 			enginetest.Update(t, r.db, r.names.Rollups, schema.BoardRollupKey(name, "all"), schema.TopSK,
 				"SET places = :b", item{":b": &types.AttributeValueMemberB{Value: []byte{9, 9}}})

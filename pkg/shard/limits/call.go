@@ -85,6 +85,7 @@ func (c *call) attempt(ctx context.Context) error {
 		h.lookUp(ctx)
 		mostShards = max(mostShards, h.allShards)
 	}
+	// Every maxMisses misses lead to a read of all write shards: at the bound, other hits were faster after at least four reads.
 	for range mostShards + 4*maxMisses {
 		fits, err := c.plan(ctx)
 		if err == nil && !fits && c.mayBeCounted {

@@ -136,11 +136,16 @@ func (h *hit) planFromCache(isFresh bool) (provesRejection bool) {
 		return false
 	}
 	h.changes = nil
-	if n, ok := h.window.chooseShard(&h.division, h.last); ok {
+	total := h.n
+	for _, hits := range h.window.hits(h.allShards) {
+		total += hits
+	}
+	exceeds := total > h.Max // quota may remain that calls with a higher Max have transferred
+	if n, ok := h.window.chooseShard(&h.division, h.last); ok && !exceeds {
 		h.last, h.changes = n, h.changesFor(n)
 	}
 	h.fits = h.changes != nil
-	return h.allShards == h.withShare || h.full()
+	return exceeds || h.allShards == h.withShare || h.full()
 }
 
 // planGiveBack sets the changes that give hits back, by the cached use. Hits that were never counted are not given back.

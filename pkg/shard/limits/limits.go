@@ -90,7 +90,7 @@ type Verdict struct {
 //
 // Calls may have different Max in the same window. A new Max applies at once, and the highest Max
 // of all calls bounds the use. With one write shard, a call is rejected once its own Max hits are
-// used. With several, calls with a lower Max may be allowed after that: at most as many as their own Max.
+// used. With several, a call with a lower Max may be allowed because of hits that Used lacks.
 //
 // Used is exact for a call of one limit with one write shard. Otherwise it is the last total that the process read, and
 // the process's own hits since. For an allowed hit the total is at most 1 s old with up to 16 write shards, and N/16 s
