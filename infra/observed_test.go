@@ -244,9 +244,6 @@ func TestGrantsAreEnough(t *testing.T) {
 
 // rarelyUsed has the grants that a run may leave unused, with their purpose.
 var rarelyUsed = map[string]map[string]string{
-	Ingest: {
-		"DeleteItem " + Items: "for sessions that end",
-	},
 	Hotkeys: {
 		"DescribeTable " + Source: "for a deployment that is attached to a table",
 	},

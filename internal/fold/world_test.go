@@ -187,7 +187,7 @@ func (w *world) write() {
 		require.NoError(w.t, err)
 		_ = w.boards.Submit(ctx, w.board(), []boards.PlayerScore{{Player: w.player(), Score: score}}, w.now())
 	case n < 86:
-		_ = w.boards.Remove(ctx, w.board(), w.player(), w.now())
+		w.remove(w.board(), w.player())
 	case n < 88:
 		name := w.board()
 		_ = w.boards.Configure(ctx, name, w.settings(name))
@@ -204,6 +204,14 @@ func (w *world) write() {
 		}
 	default:
 		w.putPoison()
+	}
+}
+
+// remove deletes a player's entries of the periods at this time.
+func (w *world) remove(board, player string) {
+	for _, p := range boards.Periods() {
+		pk, sk := schema.EntryKey(board, p.Label(w.now()), player)
+		enginetest.Delete(w.t, w.db, w.names.Items, pk, sk)
 	}
 }
 

@@ -23,7 +23,6 @@ type (
 	// before a keyed call puts it.
 	ItemsClient interface {
 		client.BatchGetter
-		client.Deleter
 		client.Getter
 		client.Putter
 		client.Updater

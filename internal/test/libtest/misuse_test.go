@@ -68,7 +68,6 @@ func calls(db *dynamodb.Client, shards *shardmap.Map, name string, now time.Time
 			return errors.Join(board.Submit(ctx, "b", []boards.PlayerScore{{Player: name}}, now)...)
 		},
 		"boards.Boards.SubmitTransact": func(ctx context.Context) error { return errorOf(board.SubmitTransact(ctx, name, scores, now, now)) },
-		"boards.Boards.Remove":         func(ctx context.Context) error { return board.Remove(ctx, "b", name, now) },
 		"boards.Boards.Settings":       func(ctx context.Context) error { return errorOf(board.Settings(ctx, name, now)) },
 		"boards.Reader.Entry":          func(ctx context.Context) error { return errorOf(board.Entry(ctx, "b", "all", name, now)) },
 		"boards.Reader.Top":            func(ctx context.Context) error { return errorOf(board.Top(ctx, name, "all", 3, now)) },

@@ -22,7 +22,6 @@ type Client interface {
 	ReaderClient
 	client.Putter
 	client.Updater
-	client.Deleter
 }
 
 // Boards keeps leaderboards: players ranked by score.

@@ -221,7 +221,7 @@ func (r *boardRun) step(t *rapid.T) {
 		r.model.submit(scores, r.now.Truncate(time.Millisecond))
 	case "remove":
 		player := anyPlayer.Draw(t, "player")
-		require.NoError(t, r.boards.Remove(t.Context(), r.board, player, r.now))
+		r.deployment.remove(t, r.board, player, r.now)
 		r.model.remove(player, r.now)
 	case "shards":
 		count := rapid.IntRange(1, 5).Draw(t, "shards")

@@ -26,17 +26,16 @@ var noon = libtest.Later.Add(999 * time.Microsecond)
 
 var errBroken = errors.New("broken")
 
-// scripted is a client whose puts and deletions return scripted results, too, and whose queries return rows of one page.
+// scripted is a client whose puts return scripted results, too, and whose queries return rows of one page.
 type scripted struct {
 	libtest.Scripted
-	mu              sync.Mutex // guards puts and put
-	puts, deletions []error
-	put             []*dynamodb.PutItemInput
-	deleted         []*dynamodb.DeleteItemInput
-	rows            []dynamo.Item // of write shard 0
-	unqueried       error
-	queried         []*dynamodb.QueryInput
-	takes           time.Duration // of a put
+	mu        sync.Mutex // guards puts and put
+	puts      []error
+	put       []*dynamodb.PutItemInput
+	rows      []dynamo.Item // of write shard 0
+	unqueried error
+	queried   []*dynamodb.QueryInput
+	takes     time.Duration // of a put
 }
 
 func nextOf(list *[]error) (err error) {
@@ -53,13 +52,6 @@ func (s *scripted) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...fu
 	s.mu.Unlock()
 	time.Sleep(s.takes)
 	return nil, err
-}
-
-func (s *scripted) DeleteItem(_ context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.deleted = append(s.deleted, in)
-	return nil, nextOf(&s.deletions)
 }
 
 func (s *scripted) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
@@ -446,55 +438,6 @@ func TestTransactionsOfScores(t *testing.T) {
 				t.Errorf("%s: entries are read eventually consistent", name)
 			}
 		}
-	}
-}
-
-// TestRemovals checks the deletions of an entry of all time by the results, and the error. The entries of two other periods
-// are removed, too. An entry whose rev is more than two seconds above the call's time stays.
-func TestRemovals(t *testing.T) {
-	rev := noon.UnixMicro()
-	held := func(after int64) error { return failed(entryItem(rev + after)) }
-	damaged := entryItem(1)
-	damaged["rev"] = dynamo.String("x")
-	for name, c := range map[string]struct {
-		results []error
-		revs    []int64 // of the deletions' conditions, above the time
-		n       int     // deletions, if not those
-		want    error
-	}{
-		"removed":          {nil, []int64{0}, 1, nil},
-		"written since":    {[]error{held(2_000_000)}, []int64{0, 2_000_000}, 2, nil},
-		"by a later call":  {[]error{held(2_000_001)}, []int64{0}, 1, nil},
-		"damaged":          {[]error{failed(damaged)}, []int64{0}, 1, errBroken},
-		"throttled once":   {[]error{libtest.Hot(libtest.IndexHot)}, []int64{0, 0}, 2, nil},
-		"broken":           {[]error{errBroken}, []int64{0}, 1, errBroken},
-		"written for ever": {slices.Repeat([]error{held(5)}, 99), nil, maxOutrun * dynamo.MaxAttempts, shard.ErrContended},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			s, w := &scripted{deletions: c.results}, &libtest.Listener{}
-			err := of(s, Options{Observer: w}).remove(t.Context(), allTime, "ann", noon)
-			if (err == nil) != (c.want == nil) || c.want != nil && c.want != errBroken && !errors.Is(err, c.want) || len(s.deleted) != c.n || w.All != c.n {
-				t.Errorf("%s: %v after %d deletions, observed %d; want %v after %d", name, err, len(s.deleted), w.All, c.want, c.n)
-			}
-			for i, above := range c.revs {
-				want := &dynamodb.DeleteItemInput{
-					TableName: aws.String("t"), Key: dynamo.Key(schema.EntryKey("b", "all", "ann")), ConditionExpression: aws.String("attribute_not_exists(rev) OR rev <= :rev"),
-					ExpressionAttributeValues: dynamo.Item{":rev": dynamo.Number(rev + above)}, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-				}
-				if !reflect.DeepEqual(s.deleted[i], want) {
-					t.Errorf("%s: deletion %d is %+v, want %+v", name, i, s.deleted[i], want)
-				}
-			}
-			for _, a := range w.Attempts {
-				if a.Shard != shard.Calculated("ann", 3) || a.Items == 0 {
-					t.Errorf("%s: attempt %+v", name, a)
-				}
-			}
-		})
-	}
-	s := &scripted{}
-	if err := of(s, Options{}).Remove(t.Context(), "b", "ann", noon); err != nil || len(s.deleted) != 4 {
-		t.Errorf("Remove: %v after %d deletions, want 4", err, len(s.deleted))
 	}
 }
 

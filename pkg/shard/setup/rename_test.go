@@ -112,7 +112,7 @@ var steps = []struct {
 		}
 		return text(found, len(list), strings.Compare(single.ID, "id3")), nil
 	}},
-	{"boards", "b 31 1 0", func(ctx context.Context, r rig) (string, error) {
+	{"boards", "b 31 2 0", func(ctx context.Context, r rig) (string, error) {
 		board := boards.New(r.db, r.names.Items, r.shards, boards.Options{})
 		require.NoError(r.t, board.Configure(ctx, "b", boards.Settings{Mode: boards.Total, Size: 10}))
 		for player, points := range map[string]string{"a": "12.5", "b": "20", "c": "9"} {
@@ -122,7 +122,6 @@ var steps = []struct {
 				require.NoError(r.t, errors.Join(board.Submit(ctx, "b", []boards.PlayerScore{{Player: player, Score: score}}, now)...))
 			}
 		}
-		require.NoError(r.t, board.Remove(ctx, "b", "c", now))
 		top, err := boards.NewReader(r.db, r.names.Items, r.shards).Top(ctx, "b", "all", 5, now)
 		require.NoError(r.t, err)
 		above, below, err := board.Around(ctx, "b", "all", top[0], 2, now)
@@ -172,7 +171,7 @@ var steps = []struct {
 		sum, err := counters.NewReader(r.db, r.names.Items, r.shards).Sum(ctx, "o")
 		return text[any](string(before), sum.Value, errors.Is(other, once.ErrOtherCall)), err
 	}},
-	{"spread", "7 3 2", func(ctx context.Context, r rig) (string, error) {
+	{"spread", "7 3 3", func(ctx context.Context, r rig) (string, error) {
 		reader := spread.NewReader(r.db, r.names.Items, r.shards)
 		ofEvents, err := spread.NewReader(r.db, r.names.Events, r.shards).Events(ctx, "e", now.Add(-time.Minute), now.Add(time.Minute), now)
 		require.NoError(r.t, err)
