@@ -21,7 +21,7 @@ func holding() hotkeys.Settings {
 // windows returns the number of stored windows.
 func (f *fixture) windows(t *testing.T, from, to time.Time) (n int) {
 	t.Helper()
-	for _, err := range f.reader().All(t.Context(), from, to) {
+	for _, err := range f.reader().Windows(t.Context(), from, to, time.Second) {
 		require.NoError(t, err)
 		n++
 	}

@@ -3,7 +3,6 @@ package query
 import (
 	"cmp"
 	"context"
-	"iter"
 	"slices"
 	"time"
 
@@ -70,11 +69,6 @@ func Resolution(since time.Duration) time.Duration {
 		return time.Minute
 	}
 	return 10 * time.Minute
-}
-
-// itemSource is a source of folded windows that can also read the items of each stream shard.
-type itemSource interface {
-	All(ctx context.Context, from, to time.Time) iter.Seq2[heat.Window, error]
 }
 
 // hottestKeys are the hottest keys of a time range.
@@ -155,42 +149,19 @@ func sortHottest(rows []heat.KeyHeat) {
 	})
 }
 
-// currentRows returns, for each currently hot row, its rows in the current windows. If a minute lacks the details of a
-// window with a hot key, it reads the items of that window.
-func (h *Heat) currentRows(ctx context.Context, found *hottestKeys) (map[rowID][]heat.KeyHeat, error) {
+// currentRows returns, for each currently hot row, its rows in the current windows.
+func currentRows(found *hottestKeys) map[rowID][]heat.KeyHeat {
 	hot := make(map[rowID]bool)
 	for i := range found.rows {
 		hot[rowIDOf(&found.rows[i])] = found.rows[i].Now >= heat.Hot
 	}
 	current := make(map[rowID][]heat.KeyHeat)
 	for _, window := range found.current {
-		rows := heat.Merge(window.Items)
-		lacksDetails := func(row heat.KeyHeat) bool { return row.Folded && hot[rowIDOf(&row)] }
-		if slices.ContainsFunc(rows, lacksDetails) {
-			if err := h.refine(ctx, rows, window.Start); err != nil {
-				return nil, err
-			}
-		}
-		for _, row := range mergeByBaseKey(rows, nil, time.Time{}) {
+		for _, row := range mergeByBaseKey(heat.Merge(window.Items), nil, time.Time{}) {
 			if id := rowIDOf(&row); hot[id] {
 				current[id] = append(current[id], row)
 			}
 		}
 	}
-	return current, nil
-}
-
-// refine adds the details in a window's items to its rows, if the source has the items.
-func (h *Heat) refine(ctx context.Context, rows []heat.KeyHeat, start time.Time) error {
-	items, ok := h.source.(itemSource)
-	if !ok {
-		return nil
-	}
-	for window, err := range items.All(ctx, start, start.Add(time.Millisecond)) {
-		if err != nil {
-			return dynamo.Classify(err)
-		}
-		heat.Refine(rows, window.Items)
-	}
-	return nil
+	return current
 }

@@ -75,10 +75,7 @@ func (h *Heat) HotKeys(ctx context.Context, since time.Duration, limit int, now 
 	if err != nil {
 		return nil, 0, err
 	}
-	current, err := h.currentRows(ctx, &found)
-	if err != nil {
-		return nil, 0, err
-	}
+	current := currentRows(&found)
 	keys = []HotKey{}
 	for _, row := range found.rows {
 		key, err := h.describe(ctx, row, current[rowIDOf(&row)], found.changed, now)

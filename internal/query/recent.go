@@ -11,7 +11,6 @@ import (
 
 // foldedSource is a source whose windows a task folds. It knows how far they are complete.
 type foldedSource interface {
-	itemSource
 	Progress(ctx context.Context) (heat.Progress, error)
 }
 

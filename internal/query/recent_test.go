@@ -27,13 +27,9 @@ func (f *foldingSource) Progress(context.Context) (heat.Progress, error) {
 	return before, nil
 }
 
-func (f *foldingSource) All(ctx context.Context, from, to time.Time) iter.Seq2[heat.Window, error] {
-	return f.liveHeat.Windows(ctx, from, to, 0)
-}
-
 func (f *foldingSource) Windows(ctx context.Context, from, to time.Time, _ time.Duration) iter.Seq2[heat.Window, error] {
 	return func(yield func(heat.Window, error) bool) {
-		for window, err := range f.All(ctx, from, to) {
+		for window, err := range f.liveHeat.Windows(ctx, from, to, 0) {
 			if window.Start.Before(f.progress.To) {
 				window.Items = heat.FoldAll(window.Items, window.Start, 0)
 			}
@@ -81,35 +77,6 @@ func TestHottestKeysOfARange(t *testing.T) {
 		}
 		if !slices.Equal(current, []int{100, 110, 120, 130, 140, 150, 160, 170, 180}) {
 			t.Errorf("the current windows begin at %v", current)
-		}
-	}
-}
-
-// refined is a source that records from which times the items of windows are read.
-type refined struct {
-	foldingSource
-	read []time.Time
-}
-
-func (r *refined) All(ctx context.Context, from, to time.Time) iter.Seq2[heat.Window, error] {
-	r.read = append(r.read, from)
-	return r.foldingSource.All(ctx, from, to)
-}
-
-// TestWindowsThatAreRefined checks that the items of a current window are read if only a minute or block has it and a listed key is hot.
-func TestWindowsThatAreRefined(t *testing.T) {
-	at := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
-	for _, c := range []struct {
-		base  time.Duration
-		units uint64
-		reads int
-	}{{0, 9000, 0}, {10 * time.Second, 9000, 1}, {10 * time.Second, 10, 0}} {
-		item := heat.Item{Start: at, Window: 10 * time.Second, Base: c.base, Limit: 1000, HotRate: 700, Units: c.units, Keys: []heat.Key{{Key: "k", Units: c.units, Top: c.units, TopAt: at, TopMost: c.units}}}
-		source, rows := &refined{}, heat.Merge([]heat.Item{item})
-		found := hottestKeys{rows: rows, current: []heat.Window{{Start: at, Items: []heat.Item{item}}}}
-		moments, err := NewHeat(source, HeatOptions{}).currentRows(t.Context(), &found)
-		if hot := c.units > 7000; err != nil || len(source.read) != c.reads || c.reads > 0 && !source.read[0].Equal(at) || (len(moments[rowIDOf(&rows[0])]) == 1) != hot {
-			t.Errorf("%+v: read from %v, %v, %v", c, source.read, moments, err)
 		}
 	}
 }

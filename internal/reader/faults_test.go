@@ -127,7 +127,7 @@ func deliver(t *testing.T, client faulty, names schema.Names) (stop func()) {
 func counted(t *testing.T, db *dynamodb.Client, names schema.Names, from time.Time) map[string]uint64 {
 	t.Helper()
 	units := map[string]uint64{}
-	for window, err := range (heat.WindowReader{Client: db, Table: names.Heat, Consistent: true}).All(t.Context(), from.Add(-time.Minute), time.Now().Add(time.Minute)) {
+	for window, err := range (heat.WindowReader{Client: db, Table: names.Heat, Consistent: true}).Windows(t.Context(), from.Add(-time.Minute), time.Now().Add(time.Minute), time.Second) {
 		require.NoError(t, errors.Join(append(window.Unreadable, err)...))
 		for _, it := range window.Items {
 			for _, k := range it.Keys {

@@ -14,7 +14,7 @@ import (
 // The folded item's units are the sums over the windows. A key's error includes the units that may be hidden in windows
 // without the key. The limit and the hot rate are the lowest. [Merge] of folded items gives the same rates, errors and
 // peaks as Merge of the items themselves, and the same statuses if all items have one limit and one hot rate. FirstSeen and
-// LastSeen are the starts and ends of folded items. Siblings are lost.
+// LastSeen are the starts and ends of folded items. Siblings are lost if the item has several windows.
 //
 // Folding folded items gives the same item as folding all original items at once. Stored folded items lack their
 // lightest keys. Then only units and records of the whole are the same; a key's units and top are lower bounds, and

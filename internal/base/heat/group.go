@@ -30,10 +30,10 @@ type group struct {
 	seen          int // number of write shards
 }
 
-// groupID returns the entry's groupID. It is zero for a key without write shards. It is also zero for a folded item's key,
-// since each write shard may have another heaviest window.
+// groupID returns the entry's groupID. It is zero for a key without write shards. It is also zero for a key of several
+// windows, since each write shard may have another heaviest window.
 func (e entry) groupID() groupID {
-	if e.item.Base > 0 {
+	if e.item.baseLength() < e.item.Window {
 		return groupID{}
 	}
 	if _, ok := baseOf(e.item.Table, e.key.Index, e.key.Key); !ok {

@@ -53,6 +53,11 @@ func TestSkew(t *testing.T) {
 	if diff := cmp.Diff(want, got.Siblings); diff != "" || !strings.Contains(advice(got, 4), "Increase from 4 to 12 write shards.") {
 		t.Errorf("even: advice %q, siblings (-want +got):\n%s", advice(got, 4), diff)
 	}
+	for length, want := range map[time.Duration]heat.Siblings{0: want, time.Minute: {}} { // folded within a window, and with others
+		if got := find(t, "C#a#0", heat.FoldAll([]heat.Item{even, other}, noon, length)...).Siblings; got != want {
+			t.Errorf("folded to %v: siblings %+v, want %+v", length, got, want)
+		}
+	}
 	skewed.Rest = 300 // two write shards are not listed
 	if got := find(t, "C#a#0", skewed); !strings.Contains(advice(got, 4), "Increase from 4 to 13 write shards.") {
 		t.Errorf("two unlisted: siblings %+v, advice %q", got.Siblings, advice(got, 4))

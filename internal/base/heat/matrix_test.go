@@ -219,32 +219,6 @@ func TestMergedRows(t *testing.T) {
 	}
 }
 
-// TestRefine checks that a row of folded items gets the rates of its hottest window's full items, and no row of another
-// window.
-func TestRefine(t *testing.T) {
-	full := []Item{
-		tenSeconds(0, "1", 5, Key{Key: "C#a#0", Units: 700, Writes: 70, PeakAt: zero}, Key{Key: "C#a#1", Units: 50, PeakAt: zero}, Key{Key: "other", Units: 99, PeakAt: zero}, Key{Key: "warm", Units: 100, PeakAt: zero}),
-		tenSeconds(0, "2", 0, Key{Key: "C#a#0", Units: 60, Err: 1, Writes: 6, PeakAt: zero}),
-	}
-	rows := []KeyHeat{
-		{Key: "later", WriteUnitsPerSecond: 75, Start: at(10), Window: 10 * time.Second, Folded: true},
-		{Key: "C#a#0", WriteUnitsPerSecond: 70, Start: zero, Window: 10 * time.Second, Folded: true},
-		{Key: "warm", WriteUnitsPerSecond: 9, Start: at(10), Window: 10 * time.Second, Folded: true},
-		{Key: "C#a#1", WriteUnitsPerSecond: 4, Start: zero, Window: time.Minute, Folded: true},
-	}
-	Refine(rows, full)
-	want := KeyHeat{Key: "C#a#0", WriteUnitsPerSecond: 76, Error: 0.1, Start: zero, Window: 10 * time.Second, Status: Hot, Verdicts: Verdicts{Worst: Hot}, UnitsPerWrite: 10, Siblings: Siblings{Seen: 2, Low: 81, High: 81.1, Rest: 0.5}}
-	if diff := cmp.Diff(want, rows[0]); diff != "" {
-		t.Errorf("refined row (-want +got):\n%s", diff)
-	}
-	if rows[1].Key != "later" || !rows[1].Folded || rows[2].WriteUnitsPerSecond != 9 || rows[3].WriteUnitsPerSecond != 4 {
-		t.Errorf("rows of other windows: %+v", rows[1:])
-	}
-	if n := len(full[0].Keys); n != 3 {
-		t.Errorf("%d keys are relevant, want those of C#a, and warm", n)
-	}
-}
-
 // TestNumbers checks rates' hundredths, thousands and common prefixes.
 func TestNumbers(t *testing.T) {
 	for rate, want := range map[float64]float64{0.999: 0.99, 1: 1, 0: 0} {

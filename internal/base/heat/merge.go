@@ -30,9 +30,8 @@ type KeyHeat struct {
 	// The fields below describe the hottest window.
 	Start         time.Time
 	Window        time.Duration // length
-	Folded        bool          // only a folded item has this window: UnitsPerWrite is the item's, and Siblings is zero
-	UnitsPerWrite float64       // mean weight of a write; 0 if unknown
-	Siblings      Siblings      // the load of the base key's write shards
+	UnitsPerWrite float64       // mean weight of a write, in a folded item over all its windows; 0 if unknown
+	Siblings      Siblings      // the load of the base key's write shards; zero from a folded item with several windows
 }
 
 // Merge returns a row for each partition key of the items, hottest first, by rate and then by key. It sums the stream
@@ -56,38 +55,6 @@ type Merger struct {
 
 	tallier tallier
 	groups  map[groupID]*group // reused
-}
-
-// Refine sets the rates, errors, statuses and details of the rows whose hottest window is that of the items. These must
-// be all items of the window, not folded. Refine removes keys from the items, and sorts the rows.
-func Refine(rows []KeyHeat, items []Item) {
-	var m Merger
-	m.Add(relevantItems(rows, items))
-	for i := range rows {
-		row := &rows[i]
-		if full := m.rows[row.id()]; full != nil && full.Start.Equal(row.Start) && full.Window == row.Window {
-			row.WriteUnitsPerSecond, row.Error, row.Status = full.WriteUnitsPerSecond, full.Error, max(row.Status, full.Status)
-			row.Worst = max(row.Worst, row.Status)
-			row.Folded, row.UnitsPerWrite, row.Siblings = full.Folded, full.UnitsPerWrite, full.Siblings
-		}
-	}
-	sortRows(rows)
-}
-
-// relevantItems removes keys from the items: only the write shards of the rows' base keys stay.
-func relevantItems(rows []KeyHeat, items []Item) []Item {
-	names := make(map[string]bool)
-	for _, row := range rows {
-		name, _ := splitShard(row.Key)
-		names[name] = true
-	}
-	for i := range items {
-		items[i].Keys = slices.DeleteFunc(items[i].Keys, func(k Key) bool {
-			name, _ := splitShard(k.Key)
-			return !names[name]
-		})
-	}
-	return items
 }
 
 func (r *KeyHeat) id() rowID { return rowID{r.Table, r.Index, r.Key} }
@@ -127,14 +94,10 @@ func (m *Merger) Rows() []KeyHeat {
 	for _, row := range m.rows {
 		rows = append(rows, *row)
 	}
-	sortRows(rows)
-	return rows
-}
-
-func sortRows(rows []KeyHeat) {
 	slices.SortFunc(rows, func(a, b KeyHeat) int {
 		return cmp.Or(cmp.Compare(b.WriteUnitsPerSecond, a.WriteUnitsPerSecond), strings.Compare(a.Key, b.Key), strings.Compare(a.Index, b.Index), strings.Compare(a.Table, b.Table))
 	})
+	return rows
 }
 
 // addTally adds one window's counts of the row's key.
@@ -150,7 +113,7 @@ func (r *KeyHeat) addTally(t tally, groups map[groupID]*group, asOf time.Time) {
 	if rate > r.WriteUnitsPerSecond {
 		r.WriteUnitsPerSecond = rate
 		r.Error = float64(t.topErr) / base.Seconds()
-		r.Limit, r.Start, r.Window, r.Folded = item.Limit, t.topAt, base, item.Base > 0
+		r.Limit, r.Start, r.Window = item.Limit, t.topAt, base
 		r.UnitsPerWrite = unitsPerWrite(t.entries)
 		r.Siblings = groups[first.groupID()].siblings(item.Window, t.rest)
 	}

@@ -31,25 +31,14 @@ var (
 	blocks   = []Series{Blocks}
 )
 
-// All iterates over the windows that start at from or later and before to, in order of time, with the items of all stream
-// shards. It holds only some pages of an hour in memory, and ends after an error.
-func (r WindowReader) All(ctx context.Context, from, to time.Time) iter.Seq2[Window, error] {
-	return func(yield func(Window, error) bool) {
-		p, err := r.Progress(ctx)
-		if err != nil {
-			yield(Window{}, err)
-			return
-		}
-		r.read(ctx, windowSpan{unfolded, from, to}, p)(yield)
-	}
-}
-
-// WithoutHeld is [WindowReader.All] without stored items that begin before from and have later windows: see [MaxHold].
+// WithoutHeld iterates over the items of all stream shards with windows that start at from or later and before to, in
+// order of time, without stored items that begin before from: see [MaxHold]. It holds only some pages of an hour in
+// memory, and ends after an error, as all reads do.
 func (r WindowReader) WithoutHeld(ctx context.Context, from, to time.Time) iter.Seq2[Window, error] {
 	return r.read(ctx, windowSpan{unfolded, from, to}, Progress{Held: NeverHeld})
 }
 
-// Prompt is [WindowReader.All] without the items of [Late]. p is the result of [WindowReader.Progress].
+// Prompt is [WindowReader.WithoutHeld] with the held windows and without the items of [Late]. p is the result of [WindowReader.Progress].
 func (r WindowReader) Prompt(ctx context.Context, p Progress, from, to time.Time) iter.Seq2[Window, error] {
 	return r.read(ctx, windowSpan{prompt, from, to}, p)
 }

@@ -147,7 +147,7 @@ func TestWindows(t *testing.T) {
 // progress ends the iteration.
 func TestFullItems(t *testing.T) {
 	f := newTable()
-	f.put((&heat.Progress{From: windowNoon, To: windowNoon.Add(time.Hour), Held: time.Minute}).Attributes())
+	f.put((&heat.Progress{Held: time.Minute}).Attributes())
 	alone, together := item(windowNoon.Add(time.Minute), "a"), []heat.Item{item(windowNoon.Add(time.Minute), "b"), item(windowNoon.Add(70*time.Second), "b"), item(windowNoon.Add(80*time.Second), "b")}
 	f.put(alone.Stored(windowNoon))
 	f.put(heat.StoredHeld(together, windowNoon))
@@ -157,8 +157,8 @@ func TestFullItems(t *testing.T) {
 		read iter.Seq2[heat.Window, error]
 		want string
 	}{
-		"all":      {reader.All(t.Context(), windowNoon, to), "60:2 70:1 80:1 "},
-		"from 70":  {reader.All(t.Context(), from, to), "70:1 80:1 "},
+		"all":      {reader.Windows(t.Context(), windowNoon, to, time.Second), "60:2 70:1 80:1 "},
+		"from 70":  {reader.Windows(t.Context(), from, to, time.Second), "70:1 80:1 "},
 		"alone":    {reader.WithoutHeld(t.Context(), windowNoon, to), "60:2 70:1 80:1 "},
 		"the held": {reader.WithoutHeld(t.Context(), from, to), ""},
 	} {
@@ -179,7 +179,7 @@ func TestFullItems(t *testing.T) {
 	}
 	f.broken = heat.ProgressPartition
 	n := 0
-	for _, err := range reader.All(t.Context(), windowNoon, to) {
+	for _, err := range reader.Windows(t.Context(), windowNoon, to, time.Second) {
 		if n++; err == nil {
 			t.Error("the error was dropped")
 		}
