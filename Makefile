@@ -59,7 +59,7 @@ need.%:
 	@sh internal/test/browser/need.sh $(subst ., ,$*)
 
 run: need.go.java.node cli ## run the whole system on this machine: make run ARGS="--addr 127.0.0.1:9000"
-	@bin/hotshard local --idle-window 1s $(ARGS)
+	@bin/hotshard local $(ARGS)
 
 # One engine serves all test processes. More tests run at a time than there are processors,
 # since they wait for the engine and for folds: twelve, three of each of four packages. With more

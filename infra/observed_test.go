@@ -191,7 +191,7 @@ func (s *system) deliver() {
 			counted := &counting{Handler: s.functions[function]}
 			m := eventsource.NewMapping(eventsource.MappingOptions{
 				Name: function + "-" + table, Source: source, Handler: counted, Checkpoints: s.db, CheckpointTable: dynamolocal.CheckpointTable(s.names),
-				FailureFile: filepath.Join(s.t.TempDir(), "failures"), BatchSize: 1000, PollInterval: 200 * time.Millisecond, TumblingWindow: time.Second, IdleWindow: time.Second, Attempts: 3, Bisect: true, PartialFailures: true,
+				BatchSize: 1000, PollInterval: 200 * time.Millisecond, TumblingWindow: time.Second, IdleWindow: time.Second, Attempts: 3,
 			})
 			if err := m.Drain(s.t.Context()); err != nil || counted.calls.Load() == 0 {
 				s.t.Errorf("%s of %s: %d calls, %v", function, table, counted.calls.Load(), err)

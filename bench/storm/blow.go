@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -67,8 +66,8 @@ func (s scenario) run(ctx context.Context, n int) (_ run, err error) {
 func (st *storm) options(ctx context.Context, n int, dir string) (o system.Options, err error) {
 	o = system.Options{
 		Addr: "127.0.0.1:0", Prefix: prefix, Window: 10 * time.Second, Control: "act", Limits: limits(n),
-		Failures: filepath.Join(dir, "failures.jsonl"), Notices: os.Stderr,
-		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: quietLog})),
+		Notices: os.Stderr,
+		Log:     slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: quietLog})),
 	}
 	if st.Fixed {
 		o.Control = "off"

@@ -37,7 +37,7 @@ func (c *DemoCmd) Validate() error {
 // options returns the options of the demo's system, whose partitions are small. The console shows the command line start.
 func (c *DemoCmd) options(start string) system.Options {
 	return system.Options{
-		Addr: c.Addr, Endpoint: c.Endpoint, Prefix: c.Prefix, Window: load.DemoWindow, Idle: load.DemoIdleWindow, Quiet: time.Hour, Control: "act",
+		Addr: c.Addr, Endpoint: c.Endpoint, Prefix: c.Prefix, Window: load.DemoWindow, Idle: load.DemoIdleWindow, Control: "act",
 		Limits:  system.Limits{Partitions: load.DemoPartitions, PartitionWCU: load.DemoPartitionWCU, TransactionHold: transactionHold},
 		Version: thisVersion().Version, Start: start, Demo: (&load.Demo{For: c.For}).Notice(),
 	}
@@ -74,14 +74,9 @@ func (c *DemoCmd) Run(ctx context.Context, std streams, line commandLine, comman
 	return errors.Join(err, verdict)
 }
 
-// start starts the demo's system. It logs to errs, and writes discarded records to the file of `hotshard local`.
+// start starts the demo's system. It logs to errs.
 func (c *DemoCmd) start(ctx context.Context, std streams, line commandLine, commands display.Commands, errs *load.ErrorCounts) (*system.System, error) {
 	options := c.options(line.withFlag("endpoint", c.Endpoint))
-	failures, err := (&LocalCmd{}).failureFile()
-	if err != nil {
-		return nil, err
-	}
-	options.Failures = failures
 	options.Notices, options.Log = std.err, slog.New(errs)
 	options.Commands = commands
 	return system.Start(ctx, options)

@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -84,9 +83,7 @@ func TestKilledAndStartedAgain(t *testing.T) {
 	kills, count := require.Runs(1, 3), require.Runs(150, 3000)
 	addr := freeAddr(t)
 	args := []string{
-		"--addr", addr, "--endpoint", enginetest.Endpoint(t), "--window", "1s",
-		"--prefix", enginetest.Prefix("killed"),
-		"--failures", filepath.Join(t.TempDir(), "failures.jsonl"),
+		"--addr", addr, "--endpoint", enginetest.Endpoint(t), "--prefix", enginetest.Prefix("killed"),
 	}
 	source := load.Synthetic{Workload: load.Zipf, Seed: 7, Count: count, Keys: 200}.Source()
 	var done atomic.Int64

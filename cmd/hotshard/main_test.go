@@ -91,15 +91,13 @@ func TestWrongUsageIsOneLine(t *testing.T) {
 		"local --addr nonsense":                `address "nonsense": want host:port`,
 		"local --addr":                         "--addr: it needs a value (see hotshard local --help)",
 		"shards set --shards":                  "--shards: it needs a value (see hotshard shards set --help)",
-		"shards set --type entity --name x --shards 0": "--shards 0: want 1 to 1000",
-		"local --duration=-1s":                         "--duration -1s",
-		"local --partition-wcu 0":                      "--partition-wcu 0: want at least 1",
-		"local --partitions 4 --partition-wcu=-1":      "--partition-wcu -1: want at least 1",
-		"local --table-wcu 100":                        "--table-wcu needs --partitions",
-		"local --split-after 60s":                      "--split-after needs --partitions",
-		"local --transaction-hold 0s":                  "--transaction-hold needs --partitions",
-		"local --partitions 4 --split-after 10ms":      "--split-after 10ms: want 0, or 1s to 24h0m0s",
-		"local --partitions 4 --transaction-hold=-1ms": "--transaction-hold -1ms: want 0 to 1s",
+		"shards set --type entity --name x --shards 0":       "--shards 0: want 1 to 1000",
+		"local --duration=-1s":                               "--duration -1s",
+		"local --partition-wcu 0":                            "--partition-wcu 0: want at least 1",
+		"local --partitions 4 --partition-wcu=-1":            "--partition-wcu -1: want at least 1",
+		"local --table-wcu 100":                              "--table-wcu needs --partitions",
+		"throttle --before http://x --split-after 10ms":      "--split-after 10ms: want 0, or 1s to 24h0m0s",
+		"throttle --before http://x --transaction-hold=-1ms": "--transaction-hold -1ms: want 0 to 1s",
 		"throttle":                   "missing flags: --before=URL",
 		"plan --gb 5":                "missing flags: --peak-wcu=N",
 		"delete":                     "missing flags: --type=TYPE, --name=STRING",
@@ -145,11 +143,9 @@ func TestLoadFailsInOneLine(t *testing.T) {
 
 func TestLocalFailsInOneLine(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
 	checkOneLine(t, exitBad, "local --addr 127.0.0.1:0 ", map[string]string{
-		"--endpoint http://127.0.0.1:1 --failures " + dir + "/f":   "no DynamoDB-compatible engine at http://127.0.0.1:1: ",
-		"--endpoint " + forgetful(t) + " --failures " + dir + "/f": "no TableNames",
-		"--failures " + dir: "is a directory",
+		"--endpoint http://127.0.0.1:1": "no DynamoDB-compatible engine at http://127.0.0.1:1: ",
+		"--endpoint " + forgetful(t):    "no TableNames",
 	})
 }
 

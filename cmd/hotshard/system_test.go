@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"log/slog"
-	"path/filepath"
 	"testing"
 
 	"github.com/hotshard/hotshard/internal/test/enginetest"
@@ -16,7 +15,7 @@ import (
 func runSystem(t *testing.T, o system.Options) *system.System {
 	t.Helper()
 	o.Addr, o.Endpoint = "127.0.0.1:0", enginetest.Endpoint(t)
-	o.Failures, o.Log = filepath.Join(t.TempDir(), "failures.jsonl"), slog.New(slog.DiscardHandler)
+	o.Log = slog.New(slog.DiscardHandler)
 	s, err := system.Start(t.Context(), o)
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(context.Background())

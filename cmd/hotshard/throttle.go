@@ -44,12 +44,13 @@ func (c *ThrottleCmd) Validate() error {
 		return fmt.Errorf("--burst %v: want 1s to %v", c.Burst, throttle.MaxBurst)
 	case c.PartitionRCU < 1:
 		return fmt.Errorf("--partition-rcu %d: want at least 1", c.PartitionRCU)
+	case c.SplitAfter != 0 && c.SplitAfter < time.Second || c.SplitAfter > throttle.MaxSplitAfter:
+		return fmt.Errorf("--split-after %v: want 0, or 1s to %v", c.SplitAfter, throttle.MaxSplitAfter)
+	case c.TransactionHold < 0 || c.TransactionHold > throttle.MaxTransactionHold:
+		return fmt.Errorf("--transaction-hold %v: want 0 to %v", c.TransactionHold, throttle.MaxTransactionHold)
 	}
 	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
 		return fmt.Errorf("--addr %q: want host:port", c.Addr)
-	}
-	if err := checkLimiterTimes(c.SplitAfter, c.TransactionHold); err != nil {
-		return err
 	}
 	return c.options().Validate()
 }

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -46,7 +45,7 @@ func TestEveryChangeIsSent(t *testing.T) {
 	prefix := enginetest.Prefix("streamfunction")
 	local, err := system.Start(ctx, system.Options{
 		Addr: "127.0.0.1:0", Endpoint: enginetest.Endpoint(t), Prefix: prefix, Window: time.Second, Idle: time.Second, Control: "act", OneReader: true,
-		Failures: filepath.Join(t.TempDir(), "failures.jsonl"), Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	require.NoError(t, err)
 	ended := make(chan error, 2)
@@ -56,8 +55,8 @@ func TestEveryChangeIsSent(t *testing.T) {
 	require.NoError(t, err)
 	mapping := eventsource.NewMapping(eventsource.MappingOptions{
 		Name: "streamfunction", Source: stream, Handler: lambda.NewHandler(send),
-		Checkpoints: db, CheckpointTable: dynamolocal.CheckpointTable(names), FailureFile: filepath.Join(t.TempDir(), "failures.jsonl"),
-		BatchSize: 4, PollInterval: 50 * time.Millisecond, Bisect: true, PartialFailures: true, Logger: slog.New(slog.DiscardHandler),
+		Checkpoints: db, CheckpointTable: dynamolocal.CheckpointTable(names),
+		BatchSize: 4, PollInterval: 50 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
 	})
 	go func() { ended <- mapping.Run(ctx) }()
 

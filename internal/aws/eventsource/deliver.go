@@ -52,19 +52,19 @@ func (d *delivery) deliverOnce(ctx context.Context, batch pendingBatch) ([]pendi
 	return d.retryOrSplit(ctx, batch, failure)
 }
 
-// retryOrSplit returns what to deliver next after all records failed: both halves, with the same attempts, if Bisect is
-// set and there are several; or else all again after a pause, or nothing if they are given up.
+// retryOrSplit returns what to deliver next after all records failed: both halves, with the same attempts, if there are
+// several; or else the record again after a pause, or nothing if it is given up.
 func (d *delivery) retryOrSplit(ctx context.Context, batch pendingBatch, failure error) ([]pendingBatch, error) {
 	m := d.mapping
 	m.o.Logger.Warn("event source mapping: a batch failed", "mapping", m.o.Name, "stream_shard", d.shard,
 		"records", len(batch.records), "first", batch.records[0].Sequence, "attempt", batch.attempts+1, "error", failure)
-	if m.o.Bisect && len(batch.records) > 1 {
+	if len(batch.records) > 1 {
 		half := len(batch.records) / 2
 		return []pendingBatch{{batch.records[:half], batch.attempts}, {batch.records[half:], batch.attempts}}, nil
 	}
 	batch.attempts++
 	if batch.attempts >= m.o.Attempts {
-		return nil, d.giveUp(batch, failure)
+		return nil, d.giveUp(batch.records, failure)
 	}
 	dynamo.Pause(ctx, m.backOff(batch.attempts-1))
 	return []pendingBatch{batch}, ctx.Err()
@@ -86,15 +86,11 @@ func (d *delivery) advance(ctx context.Context, records []Record, state []byte) 
 	return d.save()
 }
 
-// giveUp writes records to the failure file, and continues after them.
-func (d *delivery) giveUp(batch pendingBatch, failure error) error {
-	n := len(batch.records)
-	d.setPayload(batch.records, d.cp.window, false, false)
-	if err := d.addFailure(n, batch.attempts, failure); err != nil {
-		return err
-	}
-	d.cp.after = batch.records[n-1].Sequence
-	d.mapping.givenUp.Add(int64(n))
+// giveUp logs records, and continues after them.
+func (d *delivery) giveUp(records []Record, failure error) error {
+	d.logGivenUp(records, failure)
+	d.cp.after = records[len(records)-1].Sequence
+	d.mapping.givenUp.Add(int64(len(records)))
 	return d.save()
 }
 

@@ -1,15 +1,12 @@
 package eventsource_test
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -93,6 +90,7 @@ type bench struct {
 	db      *dynamodb.Client
 	names   schema.Names
 	options eventsource.MappingOptions
+	log     bytes.Buffer // of errors; read after Run or Drain
 }
 
 func newBench(t *testing.T, h eventsource.Handler) *bench {
@@ -103,8 +101,7 @@ func newBench(t *testing.T, h eventsource.Handler) *bench {
 	require.NoError(t, err)
 	b.options = eventsource.MappingOptions{
 		Name: "test", Source: source, Handler: h, Checkpoints: b.db, CheckpointTable: dynamolocal.CheckpointTable(b.names),
-		FailureFile: filepath.Join(t.TempDir(), "failures.jsonl"), Attempts: 3,
-		BackOff: time.Millisecond, PollInterval: time.Millisecond, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Attempts: 3, BackOff: time.Millisecond, PollInterval: time.Millisecond, Logger: slog.New(slog.NewJSONHandler(&b.log, &slog.HandlerOptions{Level: slog.LevelError})),
 	}
 	return b
 }
@@ -131,23 +128,6 @@ func (b *bench) put(t *testing.T, from, to int) []string {
 		require.NoError(t, err)
 	}
 	return keys
-}
-
-func (b *bench) failures(t *testing.T) []eventsource.Failure {
-	t.Helper()
-	f, err := os.Open(b.options.FailureFile)
-	require.NoError(t, err)
-	defer f.Close()
-	var all []eventsource.Failure
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 16<<20)
-	for lines.Scan() {
-		var one eventsource.Failure
-		require.NoError(t, json.Unmarshal(lines.Bytes(), &one))
-		all = append(all, one)
-	}
-	require.NoError(t, lines.Err())
-	return all
 }
 
 func closeConnections() { dynamolocal.Transport().(*http.Transport).CloseIdleConnections() }

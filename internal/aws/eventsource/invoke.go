@@ -34,7 +34,7 @@ func (d *delivery) invokeRecords(ctx context.Context, records []Record, open *wi
 	if err != nil {
 		return 0, nil, err
 	}
-	done, state, err = parseResponse(out, records, open != nil, d.mapping.o.PartialFailures)
+	done, state, err = parseResponse(out, records, open != nil)
 	if err == nil && done == 0 {
 		err = errReported
 	}
@@ -42,13 +42,13 @@ func (d *delivery) invokeRecords(ctx context.Context, records []Record, open *wi
 }
 
 // invokeFinal ends a window with an invocation that has the window's state and no records. early reports that the state
-// is too large. After the last failed attempt it writes the window to the failure file.
+// is too large. After the last failed attempt it logs the error.
 func (d *delivery) invokeFinal(ctx context.Context, ended *window, early bool) error {
 	for attempts := 1; ; attempts++ {
 		d.setPayload(nil, ended, true, early)
 		out, err := d.invoke(ctx)
 		if err == nil {
-			_, _, err = parseResponse(out, nil, true, false)
+			_, _, err = parseResponse(out, nil, true)
 		}
 		if err == nil {
 			return nil
@@ -57,8 +57,8 @@ func (d *delivery) invokeFinal(ctx context.Context, ended *window, early bool) e
 			return ctx.Err()
 		}
 		if attempts >= d.mapping.o.Attempts {
-			d.setPayload(nil, ended, true, early) // the handler may have changed the payload
-			return d.addFailure(0, attempts, err)
+			d.logGivenUp(nil, err)
+			return nil
 		}
 		if !dynamo.Pause(ctx, d.mapping.backOff(attempts-1)) {
 			return ctx.Err()
@@ -91,9 +91,11 @@ func (d *delivery) invoke(ctx context.Context) (out []byte, err error) {
 	return d.mapping.o.Handler.Invoke(ctx, d.payload)
 }
 
-// addFailure writes the payload, which has this number of records, to the failure file.
-func (d *delivery) addFailure(records, attempts int, failure error) error {
-	o := &d.mapping.o
-	o.Logger.Error("event source mapping: gave up a batch", "mapping", o.Name, "stream_shard", d.shard, "records", records, "file", o.FailureFile)
-	return appendFailure(o.FailureFile, Failure{o.Name, d.shard, o.Now().UTC(), records, attempts, failure.Error(), d.payload})
+// logGivenUp logs records that are given up; nil for the end of a window.
+func (d *delivery) logGivenUp(records []Record, failure error) {
+	var sequences []string
+	for _, r := range records {
+		sequences = append(sequences, r.Sequence)
+	}
+	d.mapping.o.Logger.Error("event source mapping: gave up records", "mapping", d.mapping.o.Name, "stream_shard", d.shard, "sequence_numbers", sequences, "error", failure)
 }

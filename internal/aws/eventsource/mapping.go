@@ -11,8 +11,9 @@ import (
 )
 
 // Mapping is an event source mapping: it reads a stream and invokes a handler with batches of its records, as Lambda
-// does. It delivers the records of a stream shard in order, at least once, and after its parent's records. It saves its
-// progress after each batch. The next Run or Drain of a mapping with that name continues there, even after a crash.
+// does with BisectBatchOnFunctionError and ReportBatchItemFailures. It delivers the records of a stream shard in order, at
+// least once, and after its parent's records. It saves its progress after each batch. The next Run or Drain of a mapping
+// with that name continues there, even after a crash. It logs a record that it gives up.
 type Mapping struct {
 	o           MappingOptions
 	checkpoints checkpoints
@@ -31,7 +32,7 @@ func NewMapping(options MappingOptions) *Mapping {
 
 // Run reads the stream until ctx ends, and then returns nil. An invocation in flight then has 5 s to end; interrupted
 // records are redelivered by the next Run. While the stream or the checkpoints are unreachable, it waits and logs. It
-// returns an error if a checkpoint is unreadable, or the failure file can't be written.
+// returns an error if a checkpoint is unreadable.
 func (m *Mapping) Run(ctx context.Context) error {
 	err := m.consume(ctx, false)
 	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Canceled)) {
@@ -50,7 +51,7 @@ func (m *Mapping) Drain(ctx context.Context) error {
 	return nil
 }
 
-// GivenUp returns the number of records that went to the failure file since NewMapping.
+// GivenUp returns the number of records that were given up since NewMapping.
 func (m *Mapping) GivenUp() int64 { return m.givenUp.Load() }
 
 // maxDoubled bounds a wait that doubles, as a multiple of the first wait.

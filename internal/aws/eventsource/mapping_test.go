@@ -55,9 +55,9 @@ func TestBisectionIsolatesPoisonRecord(t *testing.T) {
 		return "", nil
 	}}
 	b := newBench(t, h)
-	b.options.Bisect = true
 	b.put(t, 0, 8)
-	b.drain(t)
+	m := b.mapping(t)
+	require.NoError(t, m.Drain(t.Context()))
 	want := [][]string{
 		{"0000", "0001", "0002", "0003", "0004", "0005", "0006", "0007"},
 		{"0000", "0001", "0002", "0003"},
@@ -68,19 +68,19 @@ func TestBisectionIsolatesPoisonRecord(t *testing.T) {
 	if diff := cmp.Diff(want, h.batches()); diff != "" {
 		t.Errorf("invocations (-want +got):\n%s", diff)
 	}
-	failures := b.failures(t)
-	if len(failures) != 1 || failures[0].Mapping != "test" || failures[0].Attempts != 3 || failures[0].Error != "poison" || failures[0].Records != 1 {
-		t.Fatalf("failures %+v, want one record after 3 attempts", failures)
+	var logged struct {
+		Mapping   string
+		Sequences []string `json:"sequence_numbers"`
+		Error     string
 	}
-	var e events.DynamoDBTimeWindowEvent
-	if err := json.Unmarshal(failures[0].Payload, &e); err != nil || !slices.Equal(sortKeys(e), []string{"0005"}) {
-		t.Errorf("the discarded record is %+v, %v; want 0005", e, err)
+	sequence := h.events()[5].Records[0].Change.SequenceNumber
+	if err := json.Unmarshal(b.log.Bytes(), &logged); err != nil || logged.Mapping != "test" || logged.Error != "poison" || !slices.Equal(logged.Sequences, []string{sequence}) || m.GivenUp() != 1 {
+		t.Errorf("the log has %s, %v; want the record %s of %d", b.log.Bytes(), err, sequence, m.GivenUp())
 	}
 }
 
-// TestFailedBatchIsRetriedUntilAttemptsRunOut checks that retries have the same records and times, and that the batch is
-// discarded after the last attempt.
-func TestFailedBatchIsRetriedUntilAttemptsRunOut(t *testing.T) {
+// TestFailedRecordIsRetried checks that retries have the same record and time.
+func TestFailedRecordIsRetried(t *testing.T) {
 	failing := 2
 	h := &recorder{}
 	h.reply = func(events.DynamoDBTimeWindowEvent) (string, error) {
@@ -90,7 +90,7 @@ func TestFailedBatchIsRetriedUntilAttemptsRunOut(t *testing.T) {
 		return "", nil
 	}
 	b := newBench(t, h)
-	keys := b.put(t, 0, 3)
+	keys := b.put(t, 0, 1)
 	b.drain(t)
 	if diff := cmp.Diff([][]string{keys, keys, keys}, h.batches()); diff != "" {
 		t.Errorf("invocations (-want +got):\n%s", diff)
@@ -98,12 +98,6 @@ func TestFailedBatchIsRetriedUntilAttemptsRunOut(t *testing.T) {
 	first, last := h.events()[0], h.events()[2]
 	if diff := cmp.Diff(first.Records[0].Change.ApproximateCreationDateTime, last.Records[0].Change.ApproximateCreationDateTime); diff != "" {
 		t.Errorf("creation time (-first attempt +retry):\n%s", diff)
-	}
-	failing = 1000
-	b.put(t, 3, 5)
-	b.drain(t)
-	if f := b.failures(t); len(f) != 1 || f[0].Records != 2 {
-		t.Errorf("failures %+v, want the batch of 2", f)
 	}
 }
 
@@ -121,10 +115,9 @@ func TestBatchItemFailureSetsCheckpoint(t *testing.T) {
 		return `{"batchItemFailures":[{"itemIdentifier":"` + id + `"}]}`, nil
 	}
 	b := newBench(t, h)
-	b.options.PartialFailures = true
 	keys := b.put(t, 0, 6)
 	b.drain(t)
-	want := [][]string{keys, keys[3:], keys[3:]}
+	want := [][]string{keys, keys[3:], keys[3:4], keys[4:]}
 	if diff := cmp.Diff(want, h.batches()); diff != "" {
 		t.Errorf("invocations (-want +got):\n%s", diff)
 	}

@@ -23,10 +23,6 @@ type MappingOptions struct {
 	Checkpoints     CheckpointAPI // client of the checkpoint table
 	CheckpointTable string        // see CheckpointTable and CreateTables
 
-	// FailureFile is the path of the file for records that are given up, with a Failure in
-	// each line. Mappings may share a file.
-	FailureFile string
-
 	BatchSize      int           // most records of an invocation, 1 to 10,000; default 100
 	BatchingWindow time.Duration // how long to wait for more records, up to 300 s; default 0
 	// TumblingWindow is the length of tumbling windows: whole seconds, up to 900 s; 0 for none. A window ends with the
@@ -36,13 +32,9 @@ type MappingOptions struct {
 	// is empty: more than 0, up to 2 min. Default 2 min, which Lambda waits at most.
 	IdleWindow time.Duration
 
-	// Attempts is how often a batch is delivered before it is given up; splits don't
-	// count. Default 10, at most 10,001. Lambda's default is without a limit.
+	// Attempts is how often a record is delivered before it is given up; default 10. A failed batch is split before.
+	// Lambda's default is without a limit.
 	Attempts int
-	Bisect   bool // split a failed batch, and deliver its halves
-	// PartialFailures accepts the handler's report of the items that failed
-	// (ReportBatchItemFailures). Otherwise a batch fails as a whole.
-	PartialFailures bool
 
 	BackOff      time.Duration // before the second attempt, then doubled up to 50 times that; default 100 ms
 	PollInterval time.Duration // between reads of an empty stream shard; default 50 ms; 250 ms or more after 20 empty reads

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -134,7 +133,7 @@ func during(t *testing.T, length time.Duration, then func(o *outage, stop func()
 func (o *outage) mapping(t *testing.T, h handle) *eventsource.Mapping {
 	t.Helper()
 	return eventsource.NewMapping(eventsource.MappingOptions{
-		Name: "test", Source: o, Handler: h, Checkpoints: o, CheckpointTable: "t", FailureFile: filepath.Join(t.TempDir(), "f"),
+		Name: "test", Source: o, Handler: h, Checkpoints: o, CheckpointTable: "t",
 		BatchSize: 1, Logger: slog.New(slog.DiscardHandler),
 	})
 }

@@ -75,10 +75,7 @@ type response struct {
 
 // parseResponse parses the handler's response to records. done is the number of leading records that were processed.
 // state is the window's, if the event is windowed. An error means that the whole batch failed.
-func parseResponse(out []byte, records []Record, windowed, partialFailures bool) (done int, state []byte, err error) {
-	if !windowed && !partialFailures {
-		return len(records), nil, nil // Lambda ignores the response
-	}
+func parseResponse(out []byte, records []Record, windowed bool) (done int, state []byte, err error) {
 	var parsed response
 	if len(out) > 0 {
 		if err := json.Unmarshal(out, &parsed); err != nil {
@@ -90,9 +87,6 @@ func parseResponse(out []byte, records []Record, windowed, partialFailures bool)
 			return 0, nil, errors.New("the handler's response has no state, which a tumbling window needs: return an object as state")
 		}
 		state = parsed.State
-	}
-	if !partialFailures {
-		return len(records), state, nil
 	}
 	if done, err = parsed.countBeforeFailure(records); err != nil {
 		return 0, nil, err

@@ -14,26 +14,25 @@ import (
 func TestParseResponse(t *testing.T) {
 	records := []Record{{Sequence: "11"}, {Sequence: "12"}, {Sequence: "13"}}
 	tests := []struct {
-		name              string
-		out               string
-		windowed, partial bool
-		done              int
-		state             string
-		fails             bool
+		name     string
+		out      string
+		windowed bool
+		done     int
+		state    string
+		fails    bool
 	}{
-		{name: "anything", out: `"what"`, done: 3},
-		{name: "nothing", out: ``, partial: true, done: 3},
-		{name: "null", out: `null`, partial: true, done: 3},
-		{name: "null list", out: `{"batchItemFailures":null}`, partial: true, done: 3},
-		{name: "empty list", out: `{"batchItemFailures":[]}`, partial: true, done: 3},
-		{name: "the lowest counts", out: `{"batchItemFailures":[{"itemIdentifier":"13"},{"itemIdentifier":"12"}]}`, partial: true, done: 1},
-		{name: "the first", out: `{"batchItemFailures":[{"itemIdentifier":"11"}]}`, partial: true, done: 0},
-		{name: "unexpected list", out: `{"batchItemFailures":[{"itemIdentifier":"12"}]}`, done: 3},
-		{name: "unknown item", out: `{"batchItemFailures":[{"itemIdentifier":"99"}]}`, partial: true, fails: true},
-		{name: "empty item", out: `{"batchItemFailures":[{"itemIdentifier":""}]}`, partial: true, fails: true},
-		{name: "null item", out: `{"batchItemFailures":[{"itemIdentifier":null}]}`, partial: true, fails: true},
-		{name: "wrong name", out: `{"batchItemFailures":[{"id":"12"}]}`, partial: true, fails: true},
-		{name: "not JSON", out: `{`, partial: true, fails: true},
+		{name: "a text", out: `"what"`, fails: true},
+		{name: "nothing", out: ``, done: 3},
+		{name: "null", out: `null`, done: 3},
+		{name: "null list", out: `{"batchItemFailures":null}`, done: 3},
+		{name: "empty list", out: `{"batchItemFailures":[]}`, done: 3},
+		{name: "the lowest counts", out: `{"batchItemFailures":[{"itemIdentifier":"13"},{"itemIdentifier":"12"}]}`, done: 1},
+		{name: "the first", out: `{"batchItemFailures":[{"itemIdentifier":"11"}]}`, done: 0},
+		{name: "unknown item", out: `{"batchItemFailures":[{"itemIdentifier":"99"}]}`, fails: true},
+		{name: "empty item", out: `{"batchItemFailures":[{"itemIdentifier":""}]}`, fails: true},
+		{name: "null item", out: `{"batchItemFailures":[{"itemIdentifier":null}]}`, fails: true},
+		{name: "wrong name", out: `{"batchItemFailures":[{"id":"12"}]}`, fails: true},
+		{name: "not JSON", out: `{`, fails: true},
 		{name: "state", out: `{"state":{"a":"1"}}`, windowed: true, done: 3, state: `{"a":"1"}`},
 		{name: "empty state", out: `{"state":{}}`, windowed: true, done: 3, state: `{}`},
 		{name: "no state", out: `{}`, windowed: true, fails: true},
@@ -41,11 +40,11 @@ func TestParseResponse(t *testing.T) {
 		{name: "null state", out: `{"state":null}`, windowed: true, fails: true},
 		{name: "text for a state", out: `{"state":"x"}`, windowed: true, fails: true},
 		{name: "both", out: `{"state":{"a":"1"},"batchItemFailures":[{"itemIdentifier":"13"}]}`,
-			windowed: true, partial: true, done: 2, state: `{"a":"1"}`},
+			windowed: true, done: 2, state: `{"a":"1"}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			done, state, err := parseResponse([]byte(tt.out), records, tt.windowed, tt.partial)
+			done, state, err := parseResponse([]byte(tt.out), records, tt.windowed)
 			if (err != nil) != tt.fails || done != tt.done || string(state) != tt.state {
 				t.Errorf("%d done, state %s, %v; want %d, %s and an error: %t", done, state, err, tt.done, tt.state, tt.fails)
 			}

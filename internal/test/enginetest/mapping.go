@@ -3,7 +3,6 @@ package enginetest
 import (
 	"context"
 	"log/slog"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -42,9 +41,9 @@ func deliver(t testing.TB, db *dynamodb.Client, names schema.Names, table schema
 	require.NoError(t, err)
 	o := eventsource.MappingOptions{
 		Name: name + "-" + table, Source: virtualStream{source, StreamShards}, Handler: handler,
-		Checkpoints: db, CheckpointTable: dynamolocal.CheckpointTable(names), FailureFile: filepath.Join(t.TempDir(), "failures.jsonl"),
+		Checkpoints: db, CheckpointTable: dynamolocal.CheckpointTable(names),
 		BatchSize: 100, BatchingWindow: 20 * time.Millisecond, TumblingWindow: time.Second, IdleWindow: time.Second,
-		PollInterval: 50 * time.Millisecond, Bisect: true, PartialFailures: true, Logger: slog.New(slog.DiscardHandler),
+		PollInterval: 50 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
 	}
 	if change != nil {
 		change(&o)

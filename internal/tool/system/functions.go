@@ -36,13 +36,6 @@ func parseSettings[T any](f *functions) (T, error) {
 	return env.ParseAsWithOptions[T](env.Options{Environment: f.environment(), FuncMap: map[reflect.Type]env.ParserFunc{reflect.TypeFor[time.Duration](): display.ParseAny}})
 }
 
-// detectorSettings returns the detector's settings. Options.Quiet, which is no setting of a deployment, is added.
-func (f *functions) detectorSettings() (hotkeys.Settings, error) {
-	settings, err := parseSettings[hotkeys.Settings](f)
-	settings.Quiet = f.options.Quiet
-	return settings, err
-}
-
 // environment returns the environment variables that the stack sets for the functions.
 func (f *functions) environment() map[string]string {
 	return map[string]string{
@@ -67,7 +60,7 @@ func (f *functions) notePartitions(ctx context.Context) error {
 	if limiter == nil {
 		return nil
 	}
-	settings, err := f.detectorSettings()
+	settings, err := parseSettings[hotkeys.Settings](f)
 	if err != nil {
 		return err
 	}

@@ -20,16 +20,13 @@ type Limits struct {
 	Partitions      int           // of each table and index at the start; 0 for no limiter
 	PartitionWCU    int           // WCU/s of each partition; the detector's threshold scales with it
 	TableWCU        int           // WCU/s of each table; 0 for no limit
-	SplitAfter      time.Duration // how long a partition is at its limit before it splits; 0 is never
 	TransactionHold time.Duration // how long a transaction locks its items; 0 is no time
 	Seed            uint64        // selects the placement of keys on partitions
 }
 
 func (l Limits) options() throttle.Options {
 	return throttle.Options{
-		Partitions: l.Partitions, PartitionWCU: l.PartitionWCU, TableWCU: l.TableWCU,
-		SplitAfter: l.SplitAfter, TransactionHold: l.TransactionHold,
-		Seed: l.Seed,
+		Partitions: l.Partitions, PartitionWCU: l.PartitionWCU, TableWCU: l.TableWCU, TransactionHold: l.TransactionHold, Seed: l.Seed,
 	}
 }
 

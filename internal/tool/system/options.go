@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
-	"github.com/hotshard/hotshard/internal/aws/eventsource"
 	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/schema"
 )
@@ -28,11 +27,9 @@ type Options struct {
 	Prefix    string        // prefix of the tables' names, up to 244 characters
 	Window    time.Duration // the detector's windows, 1 s to 15 min in whole seconds
 	Idle      time.Duration // how long a window stays open after its end without records; 0 is Lambda's two minutes
-	Quiet     time.Duration // time with low load after which counters and limits shrink; 0 is the function's default
 	Control   string        // what the detector does about hot keys: act, observe or off
 	Limits    Limits        // between the functions and the engine
 	OneReader bool          // whether one function reads the streams, so that they have a place for another reader
-	Failures  string        // path of the file for discarded records; Start makes its folder
 	Notices   io.Writer     // progress and the engine's licence line
 	Log       *slog.Logger
 	Version   string // version of this program, which the console shows
@@ -61,15 +58,6 @@ func (o Options) Validate() error {
 		addFault(errors.New("a data folder is for the engine that hotshard starts: omit it or the endpoint"))
 	}
 	addFault(checkPrefix(o.Prefix))
-	if o.Window < time.Second || o.Window > 15*time.Minute || o.Window%time.Second != 0 {
-		addFault(fmt.Errorf("window %v: want whole seconds, 1s to 15m", o.Window))
-	}
-	if o.Idle < 0 || o.Idle > eventsource.MaxIdleWindow {
-		addFault(fmt.Errorf("idle window %v: want 0 to %v", o.Idle, eventsource.MaxIdleWindow))
-	}
-	if o.Quiet != 0 && (o.Quiet < time.Minute || o.Quiet > 24*time.Hour) {
-		addFault(fmt.Errorf("quiet time %v: want 1m to 24h", o.Quiet))
-	}
 	if o.Limits.Partitions != 0 {
 		addFault(o.Limits.options().Validate())
 	}

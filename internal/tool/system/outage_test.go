@@ -5,7 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -41,7 +40,7 @@ func TestEndsWhileEngineHangs(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	s, err := Start(ctx, Options{
 		Addr: "127.0.0.1:0", Endpoint: endpoint, Prefix: "hang" + strings.ReplaceAll(time.Now().Format("150405.000000"), ".", "-") + "-",
-		Window: time.Second, Idle: time.Second, Control: "act", Failures: filepath.Join(t.TempDir(), "failures.jsonl"), Log: slog.New(slog.DiscardHandler),
+		Window: time.Second, Idle: time.Second, Control: "act", Log: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
 	s.pingTimeout = 100 * time.Millisecond

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -30,8 +28,8 @@ type System struct {
 	schedules []*schedule
 }
 
-// Start opens the port and the failure file, connects to the engine or starts one, and creates the tables and the functions.
-// Run then serves. After an error nothing is left running.
+// Start opens the port, connects to the engine or starts one, and creates the tables and the functions. Run then serves.
+// After an error nothing is left running.
 func Start(ctx context.Context, options Options) (_ *System, err error) {
 	if err := options.Validate(); err != nil {
 		return nil, err
@@ -45,9 +43,6 @@ func Start(ctx context.Context, options Options) (_ *System, err error) {
 			err = errors.Join(err, system.close())
 		}
 	}()
-	if err := createFailureFile(options.Failures); err != nil {
-		return nil, err
-	}
 	if err := system.engine.connect(ctx, options); err != nil {
 		return nil, err
 	}
@@ -65,21 +60,6 @@ func Start(ctx context.Context, options Options) (_ *System, err error) {
 		return nil, err
 	}
 	return system, nil
-}
-
-// createFailureFile creates a missing file for discarded records and its folder, so that a wrong path is an error at once.
-func createFailureFile(path string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("the folder of the file for discarded records: %w", err)
-	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return fmt.Errorf("opening the file for discarded records: %w", err)
-	}
-	if err := file.Close(); err != nil {
-		return fmt.Errorf("closing the file for discarded records: %w", err)
-	}
-	return nil
 }
 
 // URL returns the URL of the API.
@@ -171,7 +151,7 @@ func (s *System) close() error {
 	return s.engine.stop()
 }
 
-// DiscardedRecords returns the number of records that the functions discarded since Start. The failure file has them.
+// DiscardedRecords returns the number of records that the functions discarded since Start. Options.Log names them.
 func (s *System) DiscardedRecords() (records int64) {
 	for _, m := range s.mappings {
 		records += m.GivenUp()

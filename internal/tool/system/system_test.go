@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"path/filepath"
 	"sort"
 	"testing"
 	"time"
@@ -29,7 +28,7 @@ func startWith(t *testing.T, set func(*Options)) (s *System, stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	o := Options{
 		Addr: "127.0.0.1:0", Endpoint: enginetest.Endpoint(t), Prefix: prefix, Window: time.Second, Idle: time.Second, Control: "act",
-		Failures: filepath.Join(t.TempDir(), "failures.jsonl"), Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}
 	set(&o)
 	s, err := Start(ctx, o)

@@ -47,7 +47,7 @@ func (s *System) connectFunctions(ctx context.Context) error {
 
 // connectStreamReaders connects the detector and the aggregator to the streams, and schedules their tasks.
 func (s *System) connectStreamReaders(ctx context.Context, f *functions) error {
-	settings, err := f.detectorSettings()
+	settings, err := parseSettings[hotkeys.Settings](f)
 	if err != nil {
 		return err
 	}
@@ -80,9 +80,9 @@ func (s *System) mapStreams(ctx context.Context, f *functions, function string, 
 		}
 		s.mappings = append(s.mappings, eventsource.NewMapping(eventsource.MappingOptions{
 			Name: function + "-" + table, Source: source, Handler: handler,
-			Checkpoints: s.db, CheckpointTable: dynamolocal.CheckpointTable(s.names), FailureFile: s.options.Failures,
+			Checkpoints: s.db, CheckpointTable: dynamolocal.CheckpointTable(s.names),
 			BatchSize: 1000, BatchingWindow: s.batchingWindow(), TumblingWindow: s.options.Window, IdleWindow: s.options.Idle,
-			Attempts: 10, Bisect: true, PartialFailures: true, Logger: s.options.Log,
+			Logger: s.options.Log,
 		}))
 	}
 	return nil
