@@ -100,7 +100,6 @@ func Run(ctx context.Context, sources Sources, options Options) (Report, error) 
 		collected.excludeNewest()
 	}
 	if !nothingThrottled {
-		collected.readLimits(ctx)
 		collected.readHeat(ctx)
 		collected.advise(ctx)
 	}

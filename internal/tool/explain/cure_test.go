@@ -70,36 +70,6 @@ func TestKeysOfSeveralReasons(t *testing.T) {
 	}
 }
 
-// TestInference checks that a missing reason is inferred only if exactly one limit was reached.
-func TestInference(t *testing.T) {
-	id := ID{Table: "orders"}
-	hot := Key{Reason: Reason{ID: id, Operation: Write, Cause: KeyRange}, Key: "acme", UnitsPerSecond: 990, Hot: true}
-	quiet := Capacity{Provisioned: 2000, Throttled: 1100}
-	full := Capacity{Provisioned: 2000, Throttled: 1950}
-	for what, c := range map[string]struct {
-		writes Capacity
-		keys   []Key
-		want   string
-	}{
-		"nothing": {quiet, nil, ""},
-		"limit":   {full, nil, "TableWriteProvisionedThroughputExceeded"},
-		"key":     {quiet, []Key{hot}, "TableWriteKeyRangeThroughputExceeded"},
-		"both":    {full, []Key{hot}, ""},
-	} {
-		r := Explain(Evidence{
-			Counted: true, Resources: []Resource{{ID: id, Writes: c.writes}}, Keys: c.keys,
-			Counts: []Count{{Reason: Reason{ID: id, Operation: Write}, Events: 50}},
-		})
-		got := ""
-		if len(r.Findings) == 1 && r.Findings[0].Confidence == Likely {
-			got = r.Findings[0].Reason
-		}
-		if got != c.want || (got == "") != (r.Unknown == 1) {
-			t.Errorf("%s: %+v, unknown %v, want %q", what, r.Findings, r.Unknown, c.want)
-		}
-	}
-}
-
 // TestMeasuredDemand checks that a raised limit follows from the rate that was throttled, that a partition's limit is the
 // measured one, and that an index which the table lacks is named.
 func TestMeasuredDemand(t *testing.T) {

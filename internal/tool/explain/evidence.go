@@ -114,11 +114,10 @@ type Resource struct {
 
 // Capacity has the limits of reads or writes in units a second, and their use. 0 is unknown, or no limit.
 type Capacity struct {
-	Provisioned, MaxOnDemand, Warm, Quota float64
+	Provisioned, MaxOnDemand, Warm float64
 
-	Peak      float64 // units a second in the busiest minute, or 5 minutes of a time over 3 h
-	Throttled float64 // units a second in the least busy minute, or 5 minutes, with throttles
-	Requests  float64 // successful requests
+	Peak     float64 // units a second in the busiest minute, or 5 minutes of a time over 3 h
+	Requests float64 // successful requests
 }
 
 // NameInCalls returns the table's name or ARN for calls: a table of another account needs the ARN.

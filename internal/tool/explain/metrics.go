@@ -3,7 +3,6 @@ package explain
 import (
 	"context"
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -134,13 +133,11 @@ func (s *series) addCounts(c *collection) {
 	for _, n := range s.requests.points {
 		use.Requests += n
 	}
-	use.Throttled = math.Inf(1)
 	for _, m := range s.throttled {
 		sum, periods := 0.0, 0
-		for at, n := range m.points {
+		for _, n := range m.points {
 			if n > 0 {
 				sum, periods = sum+n, periods+1
-				use.Throttled = min(use.Throttled, s.consumed.points[at]/seconds)
 			}
 		}
 		if sum > 0 {
@@ -148,8 +145,5 @@ func (s *series) addCounts(c *collection) {
 			text := fmt.Sprintf("%s: %.0f within %s", m.name, sum, display.Several(minutes, "minute"))
 			c.Counts = append(c.Counts, Count{Reason: m.reason, Events: sum, Minutes: minutes, Source: Source{Name: cloudWatch, Text: text}})
 		}
-	}
-	if math.IsInf(use.Throttled, 1) {
-		use.Throttled = 0
 	}
 }

@@ -2,7 +2,6 @@ package explain
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
@@ -26,7 +25,7 @@ type Report struct {
 // Confidence says how a finding's reason is known.
 type Confidence string
 
-// A source named a Measured reason. A Likely reason follows from the used capacity and the limits, or from errors' texts.
+// A source named a Measured reason. A Likely reason follows from errors' texts.
 const (
 	Measured Confidence = "measured"
 	Likely   Confidence = "likely"
@@ -42,7 +41,7 @@ type Finding struct {
 	Share      float64    `json:"share"`      // share of all throttles of the time
 	Evidence   []Source   `json:"evidence"`   // what names the reason and the keys
 	Cure       string     `json:"cure"`       // what helps first, in a sentence, with the command or setting
-	Confidence Confidence `json:"confidence"` // measured: a source named the reason; likely: it follows from the limit that was reached
+	Confidence Confidence `json:"confidence"` // measured: a source named the reason; likely: it follows from errors' texts
 
 	ID ID `json:"-"`
 }
@@ -115,7 +114,7 @@ func (g *group) throttles() float64 {
 }
 
 // groups returns the counts by operation and by table or index. If several sources count one cause, the largest count is
-// used. A cause that no source names is added if infer finds it.
+// used.
 func (e *Evidence) groups() (groups []*group) {
 	for _, c := range e.Counts {
 		if c.Events <= 0 {
@@ -127,11 +126,6 @@ func (e *Evidence) groups() (groups []*group) {
 			groups = append(groups, &group{Resource: e.resource(c.ID), op: c.Operation})
 		}
 		groups[at].addCount(c)
-	}
-	for _, g := range groups {
-		if t := e.infer(g); t != nil {
-			g.tallies = append(g.tallies, t)
-		}
 	}
 	return groups
 }
@@ -163,51 +157,6 @@ func (e *Evidence) resource(id ID) *Resource {
 		}
 	}
 	return &Resource{ID: id}
-}
-
-// nearShare is the share of a limit from which the limit counts as reached.
-const nearShare = 0.95
-
-// infer returns the cause of a group's throttles for which no source names a cause, if exactly one limit was reached whenever
-// requests were throttled. Otherwise it returns nil.
-func (e *Evidence) infer(throttled *group) *tally {
-	unexplained := throttled.throttles()
-	for _, t := range throttled.tallies {
-		unexplained -= t.events
-	}
-	if unexplained < 1 {
-		return nil
-	}
-	var suspects []*tally
-	addSuspect := func(cause Cause, format string, values ...any) {
-		suspects = append(suspects, &tally{cause: cause, events: unexplained, confidence: Likely, sources: []Source{{"inference", fmt.Sprintf(format, values...)}}})
-	}
-	c, unit := throttled.Capacity(throttled.op), units(throttled.op)
-	for cause, limit := range map[Cause]float64{Provisioned: c.Provisioned, MaxOnDemand: c.MaxOnDemand, Account: throttled.quota(throttled.op)} {
-		if limit > 0 && c.Throttled >= nearShare*limit {
-			addSuspect(cause, "at least %s %s were used in each minute with throttles, and the limit is %s", number(c.Throttled), unit, number(limit))
-		}
-	}
-	if throttled.op == Write {
-		for _, k := range e.Keys {
-			if k.ID == throttled.ID && k.UnitsPerSecond >= nearShare*e.partition(Write) {
-				addSuspect(KeyRange, "%s took %s WCU/s, and a partition takes %s", k.Key, number(k.UnitsPerSecond), number(e.partition(Write)))
-				break
-			}
-		}
-	}
-	if len(suspects) != 1 {
-		return nil
-	}
-	return suspects[0]
-}
-
-// quota returns the account's quota if it is the limit: of an on-demand table or index without a maximum. Else it is 0.
-func (r *Resource) quota(op Operation) float64 {
-	if c := r.Capacity(op); r.OnDemand && c.MaxOnDemand == 0 {
-		return c.Quota
-	}
-	return 0
 }
 
 // partition returns a partition's limit in units a second.

@@ -66,16 +66,3 @@ func partitionKey(elements []types.KeySchemaElement) string {
 	}
 	return ""
 }
-
-// readLimits sets the account's quotas of all tables and indexes.
-func (c *collection) readLimits(ctx context.Context) {
-	out, err := c.DynamoDB.DescribeLimits(ctx, &dynamodb.DescribeLimitsInput{})
-	if err != nil {
-		c.noteError(err, "The account's quotas are unknown", "dynamodb:DescribeLimits")
-		return
-	}
-	for i := range c.Resources {
-		r := &c.Resources[i]
-		r.Reads.Quota, r.Writes.Quota = limitUnits(out.TableMaxReadCapacityUnits), limitUnits(out.TableMaxWriteCapacityUnits)
-	}
-}
