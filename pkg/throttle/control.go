@@ -65,13 +65,12 @@ type Total struct {
 
 // Throttled counts the denials of one partition key for one reason. Key is empty for reads of all partitions (Scan).
 type Throttled struct {
-	Reason    string  `json:"reason"`
-	Table     string  `json:"table"`
-	Index     string  `json:"index,omitempty"`
-	Key       string  `json:"key"`                 // as [Limiter.Partition] takes it
-	Partition *int    `json:"partition,omitempty"` // the key's current partition; nil if Key is empty or the table is not cached
-	Count     float64 `json:"count"`               // lower bound
-	Error     float64 `json:"error,omitempty"`     // the most by which Count may be too low
+	Reason string  `json:"reason"`
+	Table  string  `json:"table"`
+	Index  string  `json:"index,omitempty"`
+	Key    string  `json:"key"`             // as [Limiter.Partition] takes it
+	Count  float64 `json:"count"`           // lower bound
+	Error  float64 `json:"error,omitempty"` // the most by which Count may be too low
 }
 
 // control returns the handler of the proxy's own calls. It rejects calls by pages of other sites.
@@ -95,16 +94,15 @@ func (l *Limiter) Restart() {
 	l.tables = tables{}
 }
 
-// splitOnRequest splits partitions of a table or index, in each database that has it.
+// splitOnRequest splits the partitions of a table or index, in each database that has it.
 func (l *Limiter) splitOnRequest(w http.ResponseWriter, r *http.Request) {
 	var body struct {
-		Table     string  `json:"table"`
-		Index     string  `json:"index"`
-		Partition *uint16 `json:"partition"` // nil for all
+		Table string `json:"table"`
+		Index string `json:"index"`
 	}
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<16))
 	if err != nil || !decode(text, &body) || body.Table == "" {
-		writeError(w, http.StatusBadRequest, "ValidationException", `want {"table":NAME,"index":NAME,"partition":NUMBER}; index and partition are optional`)
+		writeError(w, http.StatusBadRequest, "ValidationException", `want {"table":NAME,"index":NAME}; index is optional`)
 		return
 	}
 	table, _, _, err := dynamo.TableName(body.Table)
@@ -112,25 +110,16 @@ func (l *Limiter) splitOnRequest(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, "ValidationException", err.Error())
 		return
 	}
-	number := partitions.AllPartitions
-	if body.Partition != nil {
-		number = int(*body.Partition)
-	}
 	named := slices.DeleteFunc(l.spaces(), func(s databaseSpace) bool { return s.Table != table || s.Index != body.Index })
-	split := 0
-	for _, s := range named {
-		split += s.Split(number)
-	}
-	switch {
-	case len(named) == 0:
+	if len(named) == 0 {
 		writeError(w, http.StatusNotFound, "ResourceNotFoundException",
 			"no request has named this table or global index since the last reset: send a request for it first")
-	case split == 0:
-		writeError(w, http.StatusBadRequest, "ValidationException", fmt.Sprintf(
-			"no partition was split: GET %s lists the partitions. A partition of a single hash can't be split, and a table has at most %d partitions", controlPath, partitions.MaxPartitions))
-	default:
-		writeJSON(w, l.Report())
+		return
 	}
+	for _, s := range named {
+		s.Split()
+	}
+	writeJSON(w, l.Report())
 }
 
 // databaseSpace is a table or global index in one of the engine's databases.
@@ -168,13 +157,7 @@ func (l *Limiter) Report() Report {
 	}
 	for _, k := range keys[:min(len(keys), maxListed)] {
 		parts := strings.SplitN(k.Key, "\x00", 4) // joined by throttledKey
-		t := Throttled{Table: parts[0], Index: parts[1], Reason: parts[2], Key: parts[3], Count: float64(k.Low()), Error: float64(k.Err)}
-		i := slices.IndexFunc(spaces, func(s databaseSpace) bool { return s.Table == t.Table && s.Index == t.Index })
-		if i >= 0 && t.Key != "" {
-			number := spaces[i].Place(t.Key).Number()
-			t.Partition = &number
-		}
-		report.Throttled = append(report.Throttled, t)
+		report.Throttled = append(report.Throttled, Throttled{Table: parts[0], Index: parts[1], Reason: parts[2], Key: parts[3], Count: float64(k.Low()), Error: float64(k.Err)})
 	}
 	return report
 }

@@ -58,8 +58,8 @@ func (b *bench) halves(t *testing.T) (low, high string) {
 	return low, high
 }
 
-// TestReport checks that the report names the hot key, its partition and the remaining tokens. A split moves
-// the key to another partition, and a reset clears the report.
+// TestReport checks that the report names the hot key and the remaining tokens, that a split halves the partitions, and that
+// a reset clears the report.
 func TestReport(t *testing.T) {
 	b := newBench(t, throttle.Options{Partitions: 2, PartitionWCU: 10, PartitionRCU: 7})
 	c := b.control(t)
@@ -74,8 +74,7 @@ func TestReport(t *testing.T) {
 	if code != http.StatusOK || len(got.Tables) != 2 || got.Since.IsZero() {
 		t.Fatalf("%d %s", code, text)
 	}
-	number := 1
-	wantEqual(t, "throttled keys", []throttle.Throttled{{Reason: "TableWriteKeyRangeThroughputExceeded", Table: tableName, Key: high, Partition: &number, Count: 90}}, got.Throttled)
+	wantEqual(t, "throttled keys", []throttle.Throttled{{Reason: "TableWriteKeyRangeThroughputExceeded", Table: tableName, Key: high, Count: 90}}, got.Throttled)
 	table, index := got.Tables[0], got.Tables[1]
 	if table.Index != "" || table.ARN != tableARN || table.AccessKey != b.key || table.WCU != 40_000 || table.RCU != 40_000 ||
 		index.Index != byGroup || index.ARN != indexARN || len(index.Partitions) != 2 {
@@ -87,22 +86,20 @@ func TestReport(t *testing.T) {
 	}
 	wantEqual(t, "the table's partitions", want, table.Partitions)
 
-	code, text, got = c.call(t, "POST", "/_throttle/split", `{"table":"limited","partition":0}`)
-	if code != http.StatusOK || len(got.Tables[0].Partitions) != 3 || *got.Throttled[0].Partition != 2 || got.Tables[0].Partitions[0].To != "3fffffffffffffff" {
+	code, text, got = c.call(t, "POST", "/_throttle/split", `{"table":"limited"}`)
+	if code != http.StatusOK || len(got.Tables[0].Partitions) != 4 || len(got.Tables[1].Partitions) != 2 || got.Tables[0].Partitions[0].To != "3fffffffffffffff" {
 		t.Errorf("after a split: %d %s", code, text)
 	}
 	code, text, got = c.call(t, "POST", "/_throttle/split", `{"table":"limited","index":"by_group"}`)
-	if code != http.StatusOK || len(got.Tables[0].Partitions) != 3 || len(got.Tables[1].Partitions) != 4 {
+	if code != http.StatusOK || len(got.Tables[0].Partitions) != 4 || len(got.Tables[1].Partitions) != 4 {
 		t.Errorf("after a split of the index: %d %s", code, text)
 	}
 	for body, want := range map[string]string{
-		`{"table":"none"}`:                       "ResourceNotFoundException",
-		`{"table":"limited","index":"by_rank"}`:  "ResourceNotFoundException", // a local index
-		`{"table":"limited","partition":3}`:      "no partition was split",
-		`{"table":"limited","partition":-1}`:     "ValidationException",
-		`{"table":"limited","partition":"last"}`: "ValidationException",
-		`{}`:                                     "ValidationException",
-		`split`:                                  "ValidationException",
+		`{"table":"none"}`:                      "ResourceNotFoundException",
+		`{"table":"limited","index":"by_rank"}`: "ResourceNotFoundException", // a local index
+		`{"table":7}`:                           "ValidationException",
+		`{}`:                                    "ValidationException",
+		`split`:                                 "ValidationException",
 	} {
 		if code, text, _ := c.call(t, "POST", "/_throttle/split", body); code/100 != 4 || !strings.Contains(text, want) {
 			t.Errorf("%s: %d %s, want %s", body, code, text, want)

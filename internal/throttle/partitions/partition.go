@@ -69,18 +69,18 @@ func (s *Space) lastHash(i int) uint64 {
 	return s.partitions[i+1].low - 1
 }
 
-// halve splits a partition into two equal ranges of hashes. It returns false if the partition has a single hash, or if
-// the space has MaxPartitions.
-func (s *Space) halve(i int, now int64) bool {
-	low, last := s.partitions[i].low, s.lastHash(i)
-	return last > low && s.split(i, low+(last-low)/2+1, now)
+// halve splits a partition into two equal ranges of hashes, unless it has a single hash.
+func (s *Space) halve(i int, now int64) {
+	if low, last := s.partitions[i].low, s.lastHash(i); last > low {
+		s.split(i, low+(last-low)/2+1, now)
+	}
 }
 
 // split splits a partition into the hashes below upperLow and the others. Each half gets half of the tokens saved or
-// owed, and is not at its limit. If the space has MaxPartitions, split returns false and does nothing.
-func (s *Space) split(i int, upperLow uint64, now int64) bool {
+// owed, and is not at its limit. If the space has MaxPartitions, split does nothing.
+func (s *Space) split(i int, upperLow uint64, now int64) {
 	if len(s.partitions) == MaxPartitions {
-		return false
+		return
 	}
 	lower := &s.partitions[i]
 	upper := partition{
@@ -89,7 +89,6 @@ func (s *Space) split(i int, upperLow uint64, now int64) bool {
 		reads:  lower.reads.splitTokens(s.gate.reads, now),
 	}
 	s.partitions = slices.Insert(s.partitions, i+1, upper)
-	return true
 }
 
 // splitByLoad splits the partition of a hash between two partition keys, so that a lane's latest requests are divided

@@ -108,21 +108,19 @@ func TestSplitPoints(t *testing.T) {
 	}
 }
 
-// TestSplitOnRequest checks which partitions split on request, and that halves share what was left after settled charges.
+// TestSplitOnRequest checks that all partitions split on request, and that halves share what was left after settled charges.
 func TestSplitOnRequest(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	s := New(limitsOf(2, 10, &now)).NewSpace(Resource{Table: "t"}, Throughput{})
 	reserved := []Charge{s.Everywhere().Writes(8 * Unit)}
 	s.gate.Settle(nil, reserved)
 	s.gate.Settle(reserved, []Charge{s.Everywhere().Writes(4 * Unit)})
-	for _, c := range []struct{ number, split, partitions int }{{1, 1, 3}, {7, 0, 3}, {-1, 3, 6}} {
-		if got := s.Split(c.number); got != c.split || s.Partitions() != c.partitions {
-			t.Errorf("%+v: split %d, %d partitions", c, got, s.Partitions())
-		}
+	if s.Split(); s.Partitions() != 4 {
+		t.Errorf("%d partitions, want 4", s.Partitions())
 	}
-	for i, want := range []float64{4, 4, 2, 2, 2, 2} {
-		if p := s.State().Partitions[i]; p.Writes.Tokens != want || p.Reads.Tokens != 3.75*want {
-			t.Errorf("partition %d has %v and %v tokens, want %v", i, p.Writes.Tokens, p.Reads.Tokens, want)
+	for i, p := range s.State().Partitions {
+		if p.Writes.Tokens != 4 || p.Reads.Tokens != 15 {
+			t.Errorf("partition %d has %v and %v tokens, want 4 and 15", i, p.Writes.Tokens, p.Reads.Tokens)
 		}
 	}
 }

@@ -48,26 +48,12 @@ func (l *limit) level(now int64) Level {
 	return Level{l.perSecond, l.tokens.Float()}
 }
 
-// AllPartitions, in place of a number, makes [Space.Split] split all partitions.
-const AllPartitions = -1
-
-// Split halves one partition's range, given by its number in the order of hashes, or all with AllPartitions. It returns
-// how many were split. A partition of a single hash is not split, nor any partition once the space has MaxPartitions.
-func (s *Space) Split(number int) int {
+// Split halves the range of each partition. A partition of a single hash is not split, nor any partition once the space
+// has MaxPartitions.
+func (s *Space) Split() {
 	s.gate.mu.Lock()
 	defer s.gate.mu.Unlock()
-	before := len(s.partitions)
-	for i := before - 1; i >= 0; i-- { // from the last, since a split renumbers those that follow
-		if number == AllPartitions || number == i {
-			s.halve(i, s.gate.now())
-		}
+	for i := len(s.partitions) - 1; i >= 0; i-- { // from the last, since a split renumbers those that follow
+		s.halve(i, s.gate.now())
 	}
-	return len(s.partitions) - before
-}
-
-// Number returns the number of a place's partition, in the order of hashes.
-func (p Place) Number() int {
-	p.gate.mu.Lock()
-	defer p.gate.mu.Unlock()
-	return p.partitionIndex(p.hash)
 }
