@@ -64,8 +64,8 @@ func (c *checkpoints) save(ctx context.Context, shard string, cp *checkpoint) er
 
 // parseRows returns the checkpoints in rows by stream shard. old has the sort keys of rows of another stream, and of
 // rows whose stream shard is not in shards.
-func (c *checkpoints) parseRows(rows map[string]dynamo.Item, shards []Shard) (found map[string]checkpoint, old []string, err error) {
-	found = make(map[string]checkpoint)
+func (c *checkpoints) parseRows(rows map[string]dynamo.Item, shards []Shard) (found map[string]*checkpoint, old []string, err error) {
+	found = make(map[string]*checkpoint)
 	for shard, item := range rows {
 		exists := slices.ContainsFunc(shards, func(s Shard) bool { return s.ID == shard })
 		if !exists || dynamo.Text(item, "stream") != c.arn {
@@ -106,15 +106,15 @@ func (c *checkpoints) delete(ctx context.Context, key string) error {
 	return nil
 }
 
-func parseCheckpoint(item dynamo.Item) (cp checkpoint, err error) {
+func parseCheckpoint(item dynamo.Item) (*checkpoint, error) {
 	var stored storedCheckpoint
 	if err := record.Read(item, &stored); err != nil {
-		return cp, err
+		return nil, err
 	}
 	if stored.Version != checkpointVersion {
-		return cp, fmt.Errorf("it has version %d, but this program reads version %d: delete this item to start again at the oldest record", stored.Version, checkpointVersion)
+		return nil, fmt.Errorf("it has version %d, but this program reads version %d: delete this item to start again at the oldest record", stored.Version, checkpointVersion)
 	}
-	cp = checkpoint{after: stored.Sequence, finished: stored.Finished}
+	cp := &checkpoint{after: stored.Sequence, finished: stored.Finished}
 	if stored.WindowEnd == 0 {
 		return cp, nil
 	}

@@ -14,7 +14,7 @@ type delivery struct {
 	shard      string
 	outlasting context.Context // of invocations and checkpoints; outlasts the context of Run
 	payload    []byte          // reused: a handler must not keep it
-	cp         checkpoint
+	cp         *checkpoint
 }
 
 // pendingBatch has records of a batch that are still to be delivered.
@@ -139,5 +139,5 @@ func (d *delivery) finish(ctx context.Context) error {
 
 // save writes the checkpoint. It repeats failed writes until d.outlasting ends, some time after Run's context.
 func (d *delivery) save() error {
-	return d.mapping.retry(d.outlasting, func() error { return d.mapping.checkpoints.save(d.outlasting, d.shard, &d.cp) })
+	return d.mapping.retry(d.outlasting, func() error { return d.mapping.checkpoints.save(d.outlasting, d.shard, d.cp) })
 }

@@ -241,3 +241,30 @@ func TestUnreadableCheckpointsFailMapping(t *testing.T) {
 		})
 	})
 }
+
+// TestRelistedStreamShard checks that the records of a stream shard are delivered once, although a listing lacks the stream
+// shard after its end.
+func TestRelistedStreamShard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := oneShard(record(1, time.Now()), record(2, time.Now()))
+		source.shards[0].closed = true
+		o := &outage{rows: map[string]map[string]types.AttributeValue{}, Source: source}
+		delivered := 0
+		m := o.mapping(t, func() { delivered++ })
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- m.Run(ctx) }()
+		listed := source.shards
+		for _, list := range [][]scriptShard{nil, listed} {
+			time.Sleep(time.Minute)
+			source.mu.Lock()
+			source.shards = list
+			source.mu.Unlock()
+		}
+		time.Sleep(time.Minute)
+		stop()
+		if err := <-ended; err != nil || delivered != 1 {
+			t.Errorf("Run returned %v, and delivered the first record %d times; want once", err, delivered)
+		}
+	})
+}

@@ -28,17 +28,19 @@ func (m *Mapping) consume(ctx context.Context, drain bool) error {
 		List: m.listShards, Done: func(string) {}, Endless: !drain,
 		Relist: relistInterval, AskAgain: m.o.PollInterval, MaxAsks: 1,
 		Start: func(shard string) func(context.Context) (time.Time, error) {
-			cp := saved[shard]
-			delete(saved, shard) // the consumer changes the checkpoint's window, so a second start must not get it
-			return m.shardReader(shard, cp, drain)
+			if saved[shard] == nil {
+				saved[shard] = &checkpoint{}
+			}
+			return m.shardReader(shard, saved[shard], drain)
 		},
 	}
-	lineage.Reset(shards, func(s Shard) bool { return saved[s.ID].finished })
+	lineage.Reset(shards, func(s Shard) bool { return saved[s.ID] != nil && saved[s.ID].finished })
 	return lineage.Run(ctx)
 }
 
-// shardReader returns a function that consumes a stream shard from a checkpoint on, for [Lineage].Start.
-func (m *Mapping) shardReader(shard string, cp checkpoint, drain bool) func(context.Context) (time.Time, error) {
+// shardReader returns a function that consumes a stream shard from a checkpoint on, and advances the checkpoint, for
+// [Lineage].Start.
+func (m *Mapping) shardReader(shard string, cp *checkpoint, drain bool) func(context.Context) (time.Time, error) {
 	c := &consumer{mapping: m, reader: m.o.Source.Open(shard, cp.after), delivery: delivery{mapping: m, shard: shard, cp: cp}}
 	return func(ctx context.Context) (ended time.Time, err error) {
 		finished, err := c.run(ctx, drain)
@@ -54,7 +56,7 @@ func (m *Mapping) shardReader(shard string, cp checkpoint, drain bool) func(cont
 
 // loadCheckpoints returns the checkpoints by stream shard. It deletes checkpoints whose stream
 // or stream shard no longer exists.
-func (m *Mapping) loadCheckpoints(ctx context.Context, shards []Shard) (map[string]checkpoint, error) {
+func (m *Mapping) loadCheckpoints(ctx context.Context, shards []Shard) (map[string]*checkpoint, error) {
 	var rows map[string]dynamo.Item
 	if err := m.retry(ctx, func() (err error) { rows, err = m.checkpoints.queryRows(ctx); return err }); err != nil {
 		return nil, err
