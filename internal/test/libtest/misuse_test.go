@@ -41,7 +41,7 @@ func calls(db *dynamodb.Client, shards *shardmap.Map, name string, now time.Time
 	spreads, changer := spread.NewReader(db, "t", shards), shardmap.NewChanger(db, shards, shardmap.ChangerOptions{})
 	lease, scores := sessions.Lease{Group: name, ID: "i", TTL: time.Minute}, []boards.PlayerScore{{Player: "p"}}
 	own := table.Table{Client: db, Name: "t", PartitionKey: "p", SortKey: "s", Shards: table.Fixed(2), Layout: table.RandomSuffix{}}
-	if shards == nil {
+	if shards.Check() != nil {
 		own.Shards = shards
 	}
 	other := own
@@ -68,6 +68,7 @@ func calls(db *dynamodb.Client, shards *shardmap.Map, name string, now time.Time
 			return errors.Join(board.Submit(ctx, "b", []boards.PlayerScore{{Player: name}}, now)...)
 		},
 		"boards.Boards.SubmitTransact": func(ctx context.Context) error { return errorOf(board.SubmitTransact(ctx, name, scores, now, now)) },
+		"boards.Boards.Configure":      func(ctx context.Context) error { return board.Configure(ctx, name, boards.Settings{}) },
 		"boards.Boards.Settings":       func(ctx context.Context) error { return errorOf(board.Settings(ctx, name, now)) },
 		"boards.Reader.Entry":          func(ctx context.Context) error { return errorOf(board.Entry(ctx, "b", "all", name, now)) },
 		"boards.Reader.Top":            func(ctx context.Context) error { return errorOf(board.Top(ctx, name, "all", 3, now)) },
@@ -116,7 +117,7 @@ func TestZeroTimes(t *testing.T) {
 	all := func(now time.Time) map[string]func(context.Context) error {
 		list := calls(unreachable(), libtest.EmptyMap(), "a", now)
 		maps.Copy(list, unnamed(now))
-		for _, timeless := range []string{"Map.Current", "Changer.Pin", "counters.Reader.Sum"} {
+		for _, timeless := range []string{"Map.Current", "Changer.Pin", "counters.Reader.Sum", "boards.Boards.Configure"} {
 			delete(list, timeless)
 		}
 		return list
@@ -149,9 +150,10 @@ func TestTimesWithoutAForm(t *testing.T) {
 // TestNothingIsGiven checks that an empty name, a nil client and a nil map are ErrMisused. None panics, in any goroutine.
 func TestNothingIsGiven(t *testing.T) {
 	for what, list := range map[string]map[string]func(context.Context) error{
-		"an empty name": calls(unreachable(), libtest.EmptyMap(), "", libtest.Later),
-		"a nil client":  calls(nil, shardmap.New(nil, "m", shardmap.Options{}), "a", libtest.Later),
-		"a nil map":     calls(unreachable(), nil, "a", libtest.Later),
+		"an empty name":          calls(unreachable(), libtest.EmptyMap(), "", libtest.Later),
+		"a nil client":           calls(nil, shardmap.New(nil, "m", shardmap.Options{}), "a", libtest.Later),
+		"a nil map":              calls(unreachable(), nil, "a", libtest.Later),
+		"a map without a client": calls(unreachable(), shardmap.New(nil, "m", shardmap.Options{}), "a", libtest.Later),
 	} {
 		for name, call := range list {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -159,6 +161,12 @@ func TestNothingIsGiven(t *testing.T) {
 				t.Errorf("%s: %s: %v, want ErrMisused", what, name, err)
 			}
 			cancel()
+		}
+	}
+	changer := shardmap.NewChanger(unreachable(), nil, shardmap.ChangerOptions{})
+	for name, err := range map[string]error{"Entries": errorOf(changer.Entries(t.Context())), "StoreSnapshot": changer.StoreSnapshot(t.Context(), libtest.Later)} {
+		if !errors.Is(err, shard.ErrMisused) {
+			t.Errorf("a nil map: Changer.%s: %v, want ErrMisused", name, err)
 		}
 	}
 }

@@ -135,6 +135,9 @@ func (s Settings) complete() (Settings, error) {
 // board's first score, even if its entries are gone. Other processes use the new size and periods within 3 s. A period
 // that is left out keeps its entries; a new period starts empty.
 func (l *Boards) Configure(ctx context.Context, board string, s Settings) error {
+	if err := observe.CheckArguments(l.client, l.shards, board); err != nil {
+		return err
+	}
 	s, err := s.complete()
 	if err != nil {
 		return fmt.Errorf("configuring board %q: %w: %w", board, shard.ErrMisused, err)

@@ -21,7 +21,7 @@ type currentRead struct {
 // Current returns a key's entry with all changes that were committed before the call, and updates the view. The strongly
 // consistent read costs 1 RCU per 4 KB; concurrent calls for a key share one. If the read fails, the error wraps ErrStale.
 func (m *Map) Current(ctx context.Context, key string) (Entry, error) {
-	if err := cmp.Or(m.checkClient(), checkKey(key)); err != nil {
+	if err := cmp.Or(m.Check(), checkKey(key)); err != nil {
 		return Entry{}, err
 	}
 	read := m.joinRead(ctx, key)

@@ -132,6 +132,9 @@ func (s *tableReader) readBucket(ctx context.Context, l *mapLoad, bucket int, ma
 // Entries returns all entries, read from the table and not from the view, in no order. It leaves out
 // unreadable entries and deleted keys. If a read fails, Entries returns an error that wraps ErrStale.
 func (s *tableReader) Entries(ctx context.Context) ([]Entry, error) {
+	if err := dynamo.CheckClient(s.client); err != nil {
+		return nil, err
+	}
 	found := make([][]Entry, schema.MapBuckets)
 	group, ctx := errgroup.WithContext(ctx)
 	for bucket, query := range s.bucketQueries(nil) {

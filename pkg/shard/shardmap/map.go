@@ -99,7 +99,7 @@ func (m *Map) Load(ctx context.Context, now time.Time) error { return m.renew(ct
 // Lookup returns the entry of a base key from a view that is at most ViewAge old at now; it renews an older view first.
 // If that fails, it returns the old view's entry and an error that wraps ErrStale, as for an entry that can't be read.
 func (m *Map) Lookup(ctx context.Context, key string, now time.Time) (Entry, error) {
-	if err := cmp.Or(m.checkClient(), checkKey(key)); err != nil {
+	if err := cmp.Or(m.Check(), checkKey(key)); err != nil {
 		return Entry{}, err
 	}
 	stale := m.renew(ctx, now.Round(0))
@@ -130,8 +130,8 @@ func (m *Map) SingleUntil(e Entry) time.Time {
 	return e.History[0].At.Add(-m.options.lead())
 }
 
-// checkClient returns ErrMisused if the map or its client is nil.
-func (m *Map) checkClient() error {
+// Check returns ErrMisused if the map or its client is nil. Every call checks this.
+func (m *Map) Check() error {
 	if m == nil {
 		return fmt.Errorf("%w: the shard map is nil: pass the result of shardmap.New", shard.ErrMisused)
 	}
@@ -186,7 +186,7 @@ func (m *Map) readCachedItem(ctx context.Context, key string, now time.Time) (En
 // refreshBriefly refreshes an old view. It waits up to newestWait, or not at all if another call is
 // already refreshing it.
 func (m *Map) refreshBriefly(ctx context.Context, now time.Time) {
-	if m.current().fresh(now, m.options.ViewAge) {
+	if m.Check() != nil || m.current().fresh(now, m.options.ViewAge) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, newestWait)

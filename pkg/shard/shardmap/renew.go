@@ -75,7 +75,7 @@ func (m *Map) runRenewal(ctx context.Context, r *renewal, now time.Time) {
 // renew renews the view if it is older than ViewAge. Concurrent callers share one renewal.
 // If a renewal that began before the call fails, the caller waits for one more.
 func (m *Map) renew(ctx context.Context, now time.Time) error {
-	if err := cmp.Or(m.checkClient(), dynamo.CheckNow(now)); err != nil {
+	if err := cmp.Or(m.Check(), dynamo.CheckNow(now)); err != nil {
 		return err
 	}
 	for waited := false; !m.current().fresh(now, m.options.ViewAge); waited = true {

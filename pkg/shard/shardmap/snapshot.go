@@ -1,6 +1,7 @@
 package shardmap
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -44,7 +45,7 @@ const (
 // can't be read or stored, the error names it, and starting processes read all keys of that entry's bucket.
 func (c *Changer) StoreSnapshot(ctx context.Context, now time.Time) error {
 	now, err := c.changeTime(now)
-	if err != nil {
+	if err = cmp.Or(c.Check(), err); err != nil {
 		return err
 	}
 	clock := dynamo.StartClock(now)

@@ -8,7 +8,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
-// CheckArguments returns ErrMisused if the client or the map is nil, or a name is empty.
+// CheckArguments returns ErrMisused if the client, the map or its client is nil, or a name is empty.
 func CheckArguments(client any, shards *shardmap.Map, names ...string) error {
 	if err := dynamo.CheckClient(client); err != nil {
 		return err
@@ -16,10 +16,10 @@ func CheckArguments(client any, shards *shardmap.Map, names ...string) error {
 	return CheckMap(shards, names...)
 }
 
-// CheckMap returns ErrMisused if the map is nil, or a name is empty.
+// CheckMap returns ErrMisused if the map or its client is nil, or a name is empty.
 func CheckMap(shards *shardmap.Map, names ...string) error {
-	if shards == nil {
-		return fmt.Errorf("%w: the shard map is nil: pass the result of shardmap.New", shard.ErrMisused)
+	if err := shards.Check(); err != nil {
+		return err
 	}
 	return CheckNames(names...)
 }
