@@ -251,7 +251,7 @@ func (s *schedule) write(write func() error) error {
 func TestSchedules(t *testing.T) {
 	seed := require.Seed(t)
 	limits, calls := map[int]int{}, 0
-	for i := range uint64(require.Runs(1_000, 100_000)) {
+	for i := range uint64(require.Runs(1_000, 5_000)) { // the race detector keeps 300 KB for the ended goroutines of a schedule
 		synctest.Test(t, func(t *testing.T) {
 			s := &schedule{T: t, store: newStore(), Rand: rand.New(rand.NewPCG(seed, i)), name: fmt.Sprintf("seed %d, schedule %d", seed, i)}
 			s.around, s.read = s.write, s.meanwhile
