@@ -68,8 +68,11 @@ func checkNames(c *Stack, f *faults) {
 	f.check(prefixForm.MatchString(c.Prefix), "prefix", fmt.Sprintf("%q", c.Prefix),
 		"a letter, then letters, digits and hyphens, a hyphen at its end, up to 32 characters")
 	f.check(len(c.Tags) <= mostTags, "tags", len(c.Tags), fmt.Sprintf("up to %d", mostTags))
+	seen := map[string]bool{}
 	for _, t := range c.Tags {
 		key, _, _ := strings.Cut(t, "=")
+		f.check(!seen[key], "tags", fmt.Sprintf("%q", t), "each key once")
+		seen[key] = true
 		f.check(tag.MatchString(t) && !strings.HasPrefix(strings.ToLower(key), "aws:"), "tags", fmt.Sprintf("%q", t),
 			"key=value with commas between them; letters, digits, blanks and _.:/+-@, a key of 1 to 128 that does not begin with aws:, a value of up to 256")
 	}

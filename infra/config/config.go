@@ -109,19 +109,23 @@ func (c *Config) Environment(function string) map[string]string {
 	return maps.Clone(c.env[function])
 }
 
-// Parse parses a context. Unknown keys are faults. It ignores keys with other characters than letters and digits, which
-// are the CDK's. If the detector's Hold is not set, it follows from StreamShards and the window.
+// Parse parses a context. Unknown keys are faults. It ignores keys with other characters than letters, digits and
+// underscores, which are the CDK's. If the detector's Hold is not set, it follows from StreamShards and the window.
 func Parse(context map[string]any) (*Config, error) {
 	c := &Config{given: map[string]string{}, env: map[string]map[string]string{}}
 	var faults []error
 	known := Keys()
 	for _, key := range slices.Sorted(maps.Keys(context)) {
-		if !isSetting(key) {
+		if !isSetting(key, known) {
 			continue
 		}
 		value, err := settingText(context[key])
-		if err == nil && !slices.ContainsFunc(known, func(k Key) bool { return k.Name == key }) {
+		i := slices.IndexFunc(known, func(k Key) bool { return k.Name == key })
+		switch {
+		case err == nil && i < 0:
 			err = errors.New("there is no such setting: docs/deploy.md lists the settings")
+		case value == "[]" && known[i].Variable == "":
+			value = ""
 		}
 		if err != nil {
 			faults = append(faults, fmt.Errorf("%s: %w", key, err))
@@ -143,9 +147,11 @@ func Parse(context map[string]any) (*Config, error) {
 	return c, nil
 }
 
-// isSetting reports whether a key is this package's and not the CDK's.
-func isSetting(key string) bool {
-	return strings.Trim(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == ""
+// isSetting reports whether a key is this package's and not the CDK's. A known setting with hyphens is a typing error.
+func isSetting(key string, known []Key) bool {
+	plain := strings.ReplaceAll(key, "-", "")
+	return strings.Trim(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == "" ||
+		slices.ContainsFunc(known, func(k Key) bool { return strings.EqualFold(k.Name, plain) })
 }
 
 // settingText returns a value of the command line or a JSON file as the command line's -c has it. It joins a list of

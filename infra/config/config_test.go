@@ -78,7 +78,7 @@ func TestFaults(t *testing.T) {
 		`tags is "team": want key=value`:                 {"tags": "cost=1,team"},
 		`tags is "aws:team=x": want key=value`:           {"tags": "aws:team=x"},
 		`tags is "team=a;b": want key=value`:             {"tags": []any{"team=a;b"}},
-		`tags is 41: want up to 40`:                      {"tags": strings.Repeat("a=b,", 40) + "c=d"},
+		`tags is 41: want up to 40`:                      {"tags": "x=" + strings.Repeat(",", 40)},
 		`corsOrigins is "*": want origins such as https://app.example.com`: {"corsOrigins": "*"},
 		`corsOrigins is "https://app.example.com/": want origins`:          {"corsOrigins": "https://app.example.com/"},
 		`corsOrigins is "http://app.example.com": want origins`:            {"corsOrigins": "http://app.example.com"},
@@ -111,6 +111,15 @@ func TestFaults(t *testing.T) {
 		`sourceStreamArn is "orders": want the ARN of a DynamoDB table's stream`:                  with(good, "sourceStreamArn", "orders"),
 		`control is "act": want off for a table that is only watched`:                             with(good, "control", "act"),
 		`auth is set, but a deployment that is attached to a table does not use`:                  with(good, "auth", "iam"),
+
+		`rollup-window: there is no such setting`:   {"rollup-window": "10s"},
+		`HOTSHARD_WINDOW: there is no such setting`: {"HOTSHARD_WINDOW": "10s"},
+		`streamShards is "4k": want a whole number`: {"streamShards": "4k"},
+		`topK is "2.5": want a whole number`:        {"topK": 2.5},
+		`threshold is "high": want a number`:        {"threshold": "high"},
+		`pitr is "off": want true or false`:         {"pitr": "off"},
+		`tags is "a=2": want each key once`:         {"tags": "a=1,a=2"},
+		`want at least one audience`:                {"auth": "jwt", "jwtIssuer": "https://x.example", "jwtAudience": []any{}},
 	} {
 		if c, err := Parse(context); err == nil || !strings.Contains(err.Error(), want) || c != nil {
 			t.Errorf("%v: error %v, want %s", context, err, want)
@@ -256,7 +265,7 @@ func TestAllFaultsAreListed(t *testing.T) {
 func TestKeys(t *testing.T) {
 	seen := map[string]Key{}
 	for _, k := range Keys() {
-		if _, twice := seen[k.Name]; twice || !isSetting(k.Name) {
+		if _, twice := seen[k.Name]; twice || !isSetting(k.Name, nil) {
 			t.Errorf("the setting %q is listed twice, or has an invalid name", k.Name)
 		}
 		seen[k.Name] = k

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -57,9 +58,13 @@ func fields(settings any) []env.FieldParams {
 
 const variablePrefix = "HOTSHARD_"
 
-// keyOf returns the key of a variable: rollupRules for HOTSHARD_ROLLUP_RULES.
+// keyOf returns the key of a variable: rollupRules for HOTSHARD_ROLLUP_RULES. It returns a key of the stack unchanged.
 func keyOf(variable string) string {
-	words := strings.Split(strings.ToLower(strings.TrimPrefix(variable, variablePrefix)), "_")
+	name, isVariable := strings.CutPrefix(variable, variablePrefix)
+	if !isVariable {
+		return name
+	}
+	words := strings.Split(strings.ToLower(name), "_")
 	for i, w := range words[1:] {
 		words[i+1] = strings.ToUpper(w[:1]) + w[1:]
 	}
@@ -124,12 +129,18 @@ func parse(settings any, values map[string]string) error {
 		if p, ok := errors.AsType[env.ParseError](fault); ok {
 			field, _ := reflect.TypeOf(settings).Elem().FieldByName(p.Name)
 			name, _, _ := strings.Cut(field.Tag.Get("env"), ",")
+			if number, ok := errors.AsType[*strconv.NumError](p.Err); ok {
+				p.Err = fmt.Errorf("want %s", wanted[number.Func])
+			}
 			fault = fmt.Errorf("%s is %q: %w", keyOf(name), values[name], p.Err)
 		}
 		faults = append(faults, fault)
 	}
 	return errors.Join(faults...)
 }
+
+// wanted describes the valid values, by the function of strconv that rejected a value.
+var wanted = map[string]string{"ParseBool": "true or false", "ParseInt": "a whole number", "ParseFloat": "a number"}
 
 var variable = regexp.MustCompile(variablePrefix + `[A-Z_]+`)
 
