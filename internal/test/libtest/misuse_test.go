@@ -18,6 +18,7 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/limits"
 	"github.com/hotshard/hotshard/pkg/shard/once"
 	"github.com/hotshard/hotshard/pkg/shard/sessions"
+	"github.com/hotshard/hotshard/pkg/shard/setup"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 	"github.com/hotshard/hotshard/pkg/shard/spread"
 	"github.com/hotshard/hotshard/pkg/shard/table"
@@ -164,9 +165,12 @@ func TestNothingIsGiven(t *testing.T) {
 		}
 	}
 	changer := shardmap.NewChanger(unreachable(), nil, shardmap.ChangerOptions{})
-	for name, err := range map[string]error{"Entries": errorOf(changer.Entries(t.Context())), "StoreSnapshot": changer.StoreSnapshot(t.Context(), libtest.Later)} {
+	for name, err := range map[string]error{
+		"Changer.Entries": errorOf(changer.Entries(t.Context())), "Changer.StoreSnapshot": changer.StoreSnapshot(t.Context(), libtest.Later),
+		"setup.Create": setup.Create(t.Context(), nil, setup.WithPrefix("a-")),
+	} {
 		if !errors.Is(err, shard.ErrMisused) {
-			t.Errorf("a nil map: Changer.%s: %v, want ErrMisused", name, err)
+			t.Errorf("a nil map or client: %s: %v, want ErrMisused", name, err)
 		}
 	}
 }

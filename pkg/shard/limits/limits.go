@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
@@ -145,8 +146,8 @@ func Key(key string) string { return schema.BaseKey{Type: schema.Limit, Name: ke
 // check returns an error if the limit or the number of hits is out of bounds. The error has no kind yet.
 func (h Hits) check() error {
 	switch {
-	case h.Key == "":
-		return fmt.Errorf("the key of a limit is empty: pass at least one character")
+	case h.Key == "" || !utf8.ValidString(h.Key):
+		return fmt.Errorf("the key of a limit is %q: pass at least one character, and UTF-8", h.Key)
 	case h.Max < 1 || h.Max > MaxHits:
 		return fmt.Errorf("limit %q has a Max of %d: want 1 to %d", h.Key, h.Max, MaxHits)
 	case h.Window != Month && (h.Window < MinWindow || h.Window > MaxWindow || h.Window%time.Second != 0):

@@ -72,6 +72,7 @@ func TestBoundsOfLimits(t *testing.T) {
 	}{
 		{limits.Limit{Key: "k", Max: 1, Window: time.Second}, 1, true}, {limits.Limit{Key: "k", Max: 1_000_000_000, Window: 720 * time.Hour}, 1_000_000_000, true},
 		{limits.Limit{Max: 1, Window: time.Minute}, 1, false}, {limits.Limit{Key: "k", Window: time.Minute}, 1, false},
+		{limits.Limit{Key: "k\xff", Max: 1, Window: time.Minute}, 1, false},
 		{limits.Limit{Key: "k", Max: -1, Window: time.Minute}, 1, false}, {limits.Limit{Key: "k", Max: 1_000_000_001, Window: time.Minute}, 1, false},
 		{limits.Limit{Key: "k", Max: 1}, 1, false}, {limits.Limit{Key: "k", Max: 1, Window: time.Second - 1}, 1, false},
 		{limits.Limit{Key: "k", Max: 1, Window: 1500 * time.Millisecond}, 1, false}, {limits.Limit{Key: "k", Max: 1, Window: 720*time.Hour + time.Second}, 1, false},

@@ -1,10 +1,12 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
@@ -21,7 +23,7 @@ type Names struct {
 	Items    string // counters, boards, sessions, limits and the markers of once
 	Events   string // events
 	Rollups  string // read by counters.Summaries
-	ShardMap string // read by a shardmap.Map
+	ShardMap string // read by a shardmap.Map; required
 	Heat     string // the detector's counts
 	// PartitionKey and SortKey are the names of the keys of all tables; default pk and sk. Programs that use tables with
 	// other names need a client with RenameKeys. hotshard's functions and command line can't use such tables.
@@ -50,7 +52,7 @@ func (n Names) tables() []schema.Table {
 // not deleted. AWS does not enable TTL while it is being disabled; a later call of Create does.
 func Create(ctx context.Context, db Client, names Names) error {
 	k, err := names.renamer()
-	if err != nil {
+	if err = cmp.Or(dynamo.CheckClient(db), err); err != nil {
 		return err
 	}
 	if names.ShardMap == "" {

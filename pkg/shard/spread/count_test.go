@@ -151,10 +151,10 @@ func TestRangesOfEvents(t *testing.T) {
 		err       string
 	}{
 		"a millisecond":    {"e", time.Millisecond, 0, 0, false, ""},
-		"empty":            {"e", time.Hour, time.Hour, 0, false, clock(-1) + " is not before to " + clock(-1)},
-		"the wrong way":    {"e", time.Hour, 2 * time.Hour, 0, false, clock(-1) + " is not before to " + clock(-2)},
+		"empty":            {"e", time.Hour, time.Hour, 0, false, "misused: from " + clock(-1) + " is not before to " + clock(-1)},
+		"the wrong way":    {"e", time.Hour, 2 * time.Hour, 0, false, "misused: from " + clock(-1) + " is not before to " + clock(-2)},
 		"a year":           {"e", year, 0, 0, false, ""},
-		"more than a year": {"e", year + time.Millisecond, 0, 0, false, noon.Add(-year-time.Second).Format(time.RFC3339) + " to " + clock(0) + " are more than 366 days"},
+		"more than a year": {"e", year + time.Millisecond, 0, 0, false, "misused: from " + noon.Add(-year-time.Second).Format(time.RFC3339) + " to " + clock(0) + " are more than 366 days"},
 		"known":            {"e", time.Hour, 0, time.Hour, false, ""},
 		"forgotten":        {"e", time.Hour, 0, time.Hour - time.Second, false, "before " + noon.Add(-time.Hour+time.Second).Format(time.RFC3339)},
 		"not queried":      {"e", time.Hour, 0, 0, true, errBroken.Error()},

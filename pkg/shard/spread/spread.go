@@ -66,7 +66,7 @@ const maxSpreadDays = 366
 // each period in which the shard count did not change. It leaves out expired events, but counts the
 // stream markers that checks write among the events.
 //
-// Events makes a query for each Result, day and write shard. A range of more than 366 days is an error.
+// Events makes a query for each Result, day and write shard. A range of more than 366 days is ErrMisused.
 func (r *Reader) Events(ctx context.Context, entity string, from, to, now time.Time) ([]Result, error) {
 	if err := cmp.Or(dynamo.CheckNow(now), observe.CheckArguments(r.client, r.shards, entity)); err != nil {
 		return nil, err
@@ -74,10 +74,10 @@ func (r *Reader) Events(ctx context.Context, entity string, from, to, now time.T
 	describe := func(err error) error { return fmt.Errorf("counting events of %q: %w", entity, err) }
 	from, to = schema.CeilMilli(from), schema.CeilMilli(to)
 	if !from.Before(to) {
-		return nil, describe(fmt.Errorf("from %s is not before to %s", from.Format(time.RFC3339), to.Format(time.RFC3339)))
+		return nil, describe(fmt.Errorf("%w: from %s is not before to %s", shard.ErrMisused, from.Format(time.RFC3339), to.Format(time.RFC3339)))
 	}
 	if to.Sub(from) > maxSpreadDays*wholeDay {
-		return nil, describe(fmt.Errorf("from %s to %s are more than %d days: count shorter ranges", from.Format(time.RFC3339), to.Format(time.RFC3339), maxSpreadDays))
+		return nil, describe(fmt.Errorf("%w: from %s to %s are more than %d days: count shorter ranges", shard.ErrMisused, from.Format(time.RFC3339), to.Format(time.RFC3339), maxSpreadDays))
 	}
 	base := schema.BaseKey{Type: schema.Event, Name: entity}
 	entry, err := r.shards.Read(ctx, base.String())

@@ -148,7 +148,7 @@ func TestUpdatesOfAnotherItem(t *testing.T) {
 			failed.Item = table.Item{"id": libtest.Str(there)}
 		}
 		orders := &table.Table{Client: &memory{failed: failed}, Name: "orders", PartitionKey: "customer", SortKey: "placed", Shards: table.Fixed(2), Layout: table.CalculatedSuffix{By: "id"}}
-		_, err := orders.Update(t.Context(), libtest.Order(1), &dynamodb.UpdateItemInput{}, libtest.Epoch)
+		_, err := orders.Update(t.Context(), libtest.Order(1), nil, libtest.Epoch)
 		if found, ok := errors.AsType[*types.ConditionalCheckFailedException](err); errors.Is(err, shard.ErrMisused) != misused || !ok || found.Item != nil {
 			t.Errorf("with item %q there: %v, want ErrMisused: %t", there, err, misused)
 		}

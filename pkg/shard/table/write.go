@@ -73,6 +73,9 @@ func (r tableCall) putAt(ctx context.Context, it Item, at place.Place) error {
 // unless a condition prevents it.
 func (t *Table) Update(ctx context.Context, key Item, in *dynamodb.UpdateItemInput, now time.Time) (*dynamodb.UpdateItemOutput, error) {
 	const operation = "updating an item of"
+	if in == nil {
+		in = &dynamodb.UpdateItemInput{}
+	}
 	r := t.startCall(now)
 	name, places, err := r.findPlaces(ctx, operation, key)
 	if err != nil {

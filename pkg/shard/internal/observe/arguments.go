@@ -2,6 +2,7 @@ package observe
 
 import (
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/pkg/shard"
@@ -24,11 +25,11 @@ func CheckMap(shards *shardmap.Map, names ...string) error {
 	return CheckNames(names...)
 }
 
-// CheckNames returns ErrMisused if a name is empty.
+// CheckNames returns ErrMisused if a name is empty, or not UTF-8: the SDK would send other bytes.
 func CheckNames(names ...string) error {
 	for i, name := range names {
-		if name == "" {
-			return fmt.Errorf("%w: name %d of %d is empty: pass at least one character", shard.ErrMisused, i+1, len(names))
+		if name == "" || !utf8.ValidString(name) {
+			return fmt.Errorf("%w: name %d of %d is %q: pass at least one character, and UTF-8", shard.ErrMisused, i+1, len(names), name)
 		}
 	}
 	return nil

@@ -33,6 +33,7 @@ func TestMissingArguments(t *testing.T) {
 		"a nil map":       {observe.CheckMap(nil, "a"), true},
 		"names":           {observe.CheckNames("a", "b"), false},
 		"an empty name":   {observe.CheckNames("a", "", "b"), true},
+		"no UTF-8":        {observe.CheckNames("a", "b\xff"), true},
 		"no names at all": {observe.CheckNames(), false},
 	} {
 		if errors.Is(c.err, shard.ErrMisused) != c.misused || c.misused != (c.err != nil) {
