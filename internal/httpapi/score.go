@@ -1,7 +1,10 @@
 package httpapi
 
 import (
+	"bytes"
+
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json"
 
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
@@ -14,10 +17,14 @@ func (Score) Schema(huma.Registry) *huma.Schema {
 	return NumberSchema("Below 10^18, above -10^18, with up to 38 digits. More than nine decimal places are rounded to nine, half to even")
 }
 
+const errNotScore callerText = "it must be a number between -10^18 and 10^18 with at most 38 digits"
+
 // UnmarshalJSON parses a number.
 func (s *Score) UnmarshalJSON(text []byte) (err error) {
-	s.Score, err = boards.ParseScore(string(text))
-	return err
+	if s.Score, err = boards.ParseScore(string(text)); err != nil {
+		return &json.SemanticError{JSONValue: bytes.Clone(text), Err: errNotScore}
+	}
+	return nil
 }
 
 // MarshalJSON formats the number.

@@ -25,6 +25,7 @@ func TestProblemsShowTheValue(t *testing.T) {
 		{"POST", "/v1/counters", `{"increments":[{"counter":"c","delta":9223372036854775808}]}`, 422, "body.increments[0].delta", "whole number of at most 64 bits", `9223372036854775808`},
 		{"POST", "/v1/counters", `{"increments":[{"counter":"c","delta":1e400}]}`, 422, "body.increments[0].delta", "range", `"1e400"`},
 		{"POST", "/v1/counters", `{"increments":[{"counter":"` + long + `","delta":1}]}`, 422, "body.increments[0].counter", "600 bytes", `"` + long[:100] + `…"`},
+		{"POST", "/v1/scores", `{"board":"b","scores":[{"player":"p","score":999999999999999999.9999999996}]}`, 422, "body.scores[0].score", "it must be a number between", `999999999999999999.9999999996`},
 		{"POST", "/v1/limits", `{"key":"k","limit":1e10,"window":"1h"}`, 422, "body.limit", "at most 1000000000", `10000000000`},
 		{"POST", "/v1/limits", `{"key":"k","limit":1,"window":"0s"}`, 422, "body.window", "it must be 1s to 720h", `"0s"`},
 		{"DELETE", "/v1/sessions?group=g&id=i&force=1", ``, 422, "query.force", "no such parameter", `["1"]`},
