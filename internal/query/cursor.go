@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
@@ -58,7 +59,7 @@ func digest(parameters string) string {
 // isEventPosition reports whether a text is an event's sort key, or a bound of such keys, where a page without a last event
 // ends.
 func isEventPosition(text string) bool {
-	_, _, err := shard.Millis.ParseBound(text)
-	_, id, _ := strings.Cut(text, "#")
-	return err == nil && httpapi.Name(id).Fault() == ""
+	at, id, _ := strings.Cut(text, "#")
+	_, _, err := shard.Millis.ParseBound(at)
+	return err == nil && len(at) <= len(schema.TimeLayout) && httpapi.Name(id).Fault() == ""
 }

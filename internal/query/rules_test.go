@@ -47,7 +47,7 @@ func TestCursors(t *testing.T) {
 		{encodeCursor(listOfEvents(&eventsInput{Entity: "e", Order: "desc"}), key), "", "other parameters"},
 		{encodeCursor(listOfEvents(&eventsInput{Entity: "f", Order: "asc"}), key), "", "other parameters"},
 		{encodeCursor(asc, ""), "", "not a cursor"},
-		{encodeCursor(asc, "x"), "", "not a cursor"},
+		{encodeCursor(asc, "x"), "", "not a cursor"}, {encodeCursor(asc, bound+strings.Repeat("x", 1024)), "", "not a cursor"},
 		{encodeCursor(asc, schema.EventSortKey(at, "a\x00")), "", "not a cursor"},
 		{cursor{2, digest(asc), key}.text(), "", "not a cursor"},
 		{encodeCursor(asc, key) + "~", "", "not a cursor"}, {"~", "", "not a cursor"}, {"e30", "", "not a cursor"}, {"bm90IEpTT04", "", "not a cursor"},

@@ -136,7 +136,8 @@ func (l *logReader) readRecord(r record, collected string) {
 	line := parseLine(r.line, r.source+collected)
 	line.headed, line.collected = r.line != "", collected
 	event := l.open[line.source]
-	if event == nil || !r.hasLine || !event.belongs(&line, nil) {
+	isThrottle := r.line == "" && throttleWords.MatchString(r.text)
+	if event == nil || !r.hasLine || isThrottle || !event.belongs(&line, nil) {
 		line.text, line.headed = r.text, false
 		event = l.beginEvent(&line)
 	}
@@ -189,6 +190,7 @@ func (l *logReader) eventWithID(ids []string) *logEvent {
 func (l *logReader) beginEvent(line *logLine) *logEvent {
 	if old := l.open[line.source]; old != nil {
 		l.countEvent(old)
+		maps.DeleteFunc(l.newest, func(_ string, e *logEvent) bool { return e == old })
 	} else if len(l.open) >= maxSources {
 		l.countAll()
 	}

@@ -26,7 +26,7 @@ func TestLogEvents(t *testing.T) {
 		if !strings.HasPrefix(c.log, "{\n") {
 			maps.Copy(logs, map[string]string{
 				"kubectl": prefixed("[pod/store-7d9f8-x2x4z/app] ", twice), "journal": prefixed("2026-01-05T12:00:00+0000 host store[7]: ", twice),
-				"compose with times": prefixed("store-1  | 2026-01-05T12:00:00.123456789Z ", twice), "journal as JSON": journaled(twice),
+				"compose with times": prefixed("store-1  | 2026-01-05T12:00:00.123456789Z ", twice), "journal as JSON": journaled("7", twice),
 			})
 		}
 		for name, log := range logs {
@@ -93,13 +93,26 @@ func prefixed(prefix, log string) string {
 	return text.String()
 }
 
-// journaled returns a log as journalctl prints it in JSON.
-func journaled(log string) string {
+// journaled returns the log of a process as journalctl prints it in JSON.
+func journaled(pid, log string) string {
 	var text strings.Builder
 	for line := range strings.Lines(log) {
-		fmt.Fprintf(&text, `{"__REALTIME_TIMESTAMP":"1767614400000000","_PID":"7","MESSAGE":%q}`+"\n", strings.TrimSuffix(line, "\n"))
+		fmt.Fprintf(&text, `{"__REALTIME_TIMESTAMP":"1767614400000000","_PID":%q,"MESSAGE":%q}`+"\n", pid, strings.TrimSuffix(line, "\n"))
 	}
 	return text.String()
+}
+
+// TestJournalOfTwoProcesses checks that lines of two processes alternate in a journal in JSON, and that its times count.
+func TestJournalOfTwoProcesses(t *testing.T) {
+	var log strings.Builder
+	for line := range strings.Lines(pyTrace + boto) {
+		log.WriteString(journaled("7", line) + journaled("8", line))
+	}
+	for text, want := range map[string]float64{log.String(): 2, strings.ReplaceAll(log.String(), "1767614", "1767514"): 0} {
+		if r := readText(t, text); r.Logged != want {
+			t.Errorf("%v throttles, want %v in\n%s", r.Logged, want, text)
+		}
+	}
 }
 
 // cri returns a log as Kubernetes keeps it, with a time for each line.

@@ -111,6 +111,7 @@ var logCases = []struct {
 	{"JavaScript, NestJS", "[Nest] 17  - 01/05/2026, 12:00:00 PM   ERROR [ExceptionsHandler] " + limitText + "\nRequestLimitExceeded: " + limitText + "\n    at x (/app/a.js:1:2)\n", 1},
 	{"Go, klog", "E0105 12:00:00.000000       1 main.go:10] write failed: " + goText + "\n", 1},
 	{"Ruby, between other lines", "I, [2026-01-05T12:00:00.000000 #7]  INFO -- : started\n/app/store.rb:5:in 'Store#put': failed (StoreError)\n\tfrom /app/store.rb:2:in 'Store#put'\n/gems/a.rb:17:in 'Handler#call': " + tableText + " (Aws::DynamoDB::Errors::ProvisionedThroughputExceededException)\n\tfrom /app/store.rb:3:in 'Store#put'\nGET /health 200\n", 1},
+	{"JSON with an empty message", `{"error":"` + goText + `","level":"error","msg":""}` + "\n", 1},
 	{"JSON without a message", `{"errorMessage":"` + tableText + `","errorType":"Function<Aws::DynamoDB::Errors::ProvisionedThroughputExceededException>"}` + "\n", 1},
 	{"JSON, a stack as its message", `{"timestamp":"2026-01-05T12:00:00Z","message":"` + strings.NewReplacer("\n", `\n`, `"`, `\"`).Replace(pyTrace+boto) + `"}` + "\n", 1},
 	{"CSV", `"2026-01-05T12:00:00Z","ERROR ` + goText + `"` + "\n" + `"2026-01-05T12:00:00Z","ERROR ` + goText + `"` + "\n", 2},

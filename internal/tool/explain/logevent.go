@@ -1,7 +1,9 @@
 package explain
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -71,12 +73,21 @@ const maxText = 64 << 10
 // unprintable matches colours, also as rsyslog and JSON write them, and the mark with which some editors begin a file.
 var unprintable = regexp.MustCompile(`(?:\x1b|\\u001[bB]|#033)\[[\d;]*[mK]|\x{feff}`)
 
-// asWritten returns a line as the program wrote it, without Docker's or journald's JSON, and without colours.
+// asWritten returns a line as the program wrote it, without Docker's JSON and without colours. A line in journald's JSON gets
+// the form of a journal in text.
 func asWritten(line string) string {
 	line = unprintable.ReplaceAllString(line, "")
-	var kept struct{ Log, Message string }
-	if inJSON.MatchString(line) && json.Unmarshal([]byte(line), &kept) == nil && (kept.Log == "" || strings.HasSuffix(kept.Log, "\n")) {
-		line = kept.Log + kept.Message
+	var kept struct {
+		Log, Message string
+		Micros       int64  `json:"__REALTIME_TIMESTAMP,string"`
+		Process      string `json:"_PID"`
+	}
+	isJSON := inJSON.MatchString(line) && json.Unmarshal([]byte(line), &kept) == nil
+	switch {
+	case isJSON && kept.Micros > 0:
+		line = fmt.Sprintf("%s host [%s]: %s", time.UnixMicro(kept.Micros).UTC().Format(time.RFC3339), cmp.Or(kept.Process, "-"), kept.Message)
+	case isJSON && strings.HasSuffix(kept.Log, "\n"):
+		line = kept.Log
 	}
 	return strings.TrimRight(line, " \t\r\n")
 }

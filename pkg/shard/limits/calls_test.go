@@ -79,6 +79,9 @@ func TestCallsOfHits(t *testing.T) {
 		"it grows, several hits": {[]string{later(2)}, nil, 100, []step{
 			{0, 7, 1, 0, true, 7, calls{0, 1, 2}}, {0, 43, 1, 0, true, 50, calls{1, 0, 0}}, {0, 20, 1, 0, true, 70, calls{0, 1, 0}}, {0, 40, 1, 0, false, 70, calls{}}, {0, 30, 1, 0, true, 100, calls{0, 1, 0}},
 		}},
+		"it grows, hit by two": {[]string{later(2)}, nil, 100, []step{
+			{0, 1, 1, 0, true, 1, calls{1, 1, 2}}, {1, 49, 1, 0, true, 50, calls{0, 1, 2}}, {1, 1, 1, 0, true, 51, calls{1, 0, 0}}, {0, 1, 1, 0, true, 2, calls{1, 0, 0}}, {0, 60, 1, 0, false, 52, calls{}},
+		}},
 		"it has grown":                  {[]string{later(2)}, []int64{50, -49}, 100, []step{{0, 1, 1, 0, true, 2, calls{1, 0, 2}}, {0, 48, 1, 0, true, 50, calls{1, 0, 0}}}},
 		"it has grown, used by others":  {[]string{later(2)}, []int64{100, 0}, 100, []step{{0, 1, 1, 0, false, 100, calls{1, 1, 2}}, {0, 1, 1, 0, false, 100, calls{}}, {1, 1, 1, 0, false, 100, calls{1, 1, 2}}}},
 		"it has grown, read before":     {[]string{later(2)}, []int64{100, 0}, 100, []step{{0, keyed, 1, 0, false, 100, calls{0, 0, 2}}, {0, 1, 1, 0, false, 100, calls{}}}},

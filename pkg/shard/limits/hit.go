@@ -136,16 +136,24 @@ func (h *hit) planFromCache(isFresh bool) (provesRejection bool) {
 		return false
 	}
 	h.changes = nil
-	total := h.n
-	for _, hits := range h.window.hits(h.allShards) {
-		total += hits
-	}
-	exceeds := total > h.Max // quota may remain that calls with a higher Max have transferred
+	exceeds := h.exceedsMax()
 	if n, ok := h.window.chooseShard(&h.division, h.last); ok && !exceeds {
 		h.last, h.changes = n, h.changesFor(n)
 	}
 	h.fits = h.changes != nil
 	return exceeds || h.allShards == h.withShare || h.full()
+}
+
+// exceedsMax reports whether the cached hits leave too few for the call. Quota may remain nevertheless: calls with a
+// higher Max may have transferred it, or the cache lacks a transfer's donor.
+func (h *hit) exceedsMax() bool { return h.cachedHits()+h.n > h.Max }
+
+// cachedHits returns the number of cached hits on all write shards.
+func (h *hit) cachedHits() (sum int64) {
+	for _, hits := range h.window.hits(h.allShards) {
+		sum += hits
+	}
+	return sum
 }
 
 // planGiveBack sets the changes that give hits back, by the cached use. Hits that were never counted are not given back.

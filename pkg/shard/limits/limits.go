@@ -91,7 +91,7 @@ type Verdict struct {
 //
 // Calls may have different Max in the same window. A new Max applies at once, and the highest Max
 // of all calls bounds the use. With one write shard, a call is rejected once its own Max hits are
-// used. With several, a call with a lower Max may be allowed because of hits that Used lacks.
+// used. With several, a call with a lower Max may be allowed after that, until the process knows other processes' hits.
 //
 // Used is exact for a call of one limit with one write shard. Otherwise it is the last total that the process read, and
 // the process's own hits since. For an allowed hit the total is at most 1 s old with up to 16 write shards, and N/16 s

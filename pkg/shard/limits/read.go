@@ -110,6 +110,8 @@ func (h *hit) verdict(allowed bool) Verdict {
 		v.Used += h.counted()
 	case allowed:
 		v.Used = max(v.Used, h.n)
+	case !h.fits && h.exceedsMax() && !h.full(): // the quota that is left says nothing about the hits
+		v.Used = max(v.Used, min(h.cachedHits(), h.Max))
 	case !h.fits:
 		v.Used = max(v.Used, h.Max-h.totalLeft())
 	}
