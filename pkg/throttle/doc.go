@@ -47,10 +47,10 @@
 // The actions of a transaction cost twice their units, from the item sizes before and after. Their index writes cost
 // once, because indexes are updated after the transaction. A failed condition in a transaction costs twice the units of
 // each existing item, at least 2 for an action. A transaction that is sent again with its client token costs and
-// conflicts like a new one; on AWS it costs transactional reads. AWS does
-// not document the costs of index writes and of failed conditions; both were measured on AWS
-// (docs/decisions/local-aws.md). The cost of a conflict is unknown. Here a TransactWriteItems in conflict costs as much
-// as one with a failed condition, a TransactGetItems its least reads, and a single write its units in the table.
+// conflicts like a new one; on AWS it costs transactional reads. AWS does not document the costs of index writes and of
+// failed conditions; both were measured on AWS (docs/decisions/local-aws.md). The cost of a conflict is unknown. Here a
+// TransactWriteItems in conflict costs as much as one with a failed condition, a TransactGetItems its least reads, and a
+// single write its units in the table.
 //
 // The cost of an index write, and its partition, follow from the item before and after. The caller's ReturnValues
 // take precedence, so the limiter reads the item itself in some cases, consistently and uncharged:

@@ -57,7 +57,7 @@ func (d *delivery) invokeFinal(ctx context.Context, ended *window, early bool) e
 			return ctx.Err()
 		}
 		if attempts >= d.mapping.o.Attempts {
-			d.logGivenUp(nil, err)
+			d.logGivenUp(nil, fmt.Errorf("ending the window of %s: %w", ended.start.Format(time.RFC3339), err))
 			return nil
 		}
 		if !dynamo.Pause(ctx, d.mapping.backOff(attempts-1)) {

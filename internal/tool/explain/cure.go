@@ -130,13 +130,13 @@ func (g *group) indexClause() string {
 	return "; until then the index throttles writes of its table"
 }
 
-// findKeysCure returns the cure for unknown keys: the command that finds them.
+// findKeysCure returns the cure for unknown keys: the command that has CloudWatch list them.
 func (e *Evidence) findKeysCure(g *group) string {
 	index := ""
 	if g.Index != "" {
 		index = " --index-name " + g.Index
 	}
-	return "Retry with backoff, and find the key with Contributor Insights (billed by the throttled requests): " + e.Commands.AWSLine(fmt.Sprintf(
+	return "Retry with backoff, and find the key with Contributor Insights (on the table's Monitor tab; billed by the throttled requests): " + e.Commands.AWSLine(fmt.Sprintf(
 		"dynamodb update-contributor-insights --table-name %s%s --contributor-insights-action ENABLE --contributor-insights-mode THROTTLED_KEYS", g.NameInCalls(), index))
 }
 

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,16 +49,17 @@ func TestCures(t *testing.T) {
 	}
 }
 
-// TestKeysOfSeveralReasons checks that a key without a cause is attributed to one of two reasons only if its writes are hot.
+// TestKeysOfSeveralReasons checks that a key without a cause is attributed to one of two reasons only if its writes are hot,
+// and is evidence otherwise.
 func TestKeysOfSeveralReasons(t *testing.T) {
 	id := ID{Table: "orders"}
 	keys := []Key{{Reason: Reason{ID: id}, Key: "acme", Throttles: 20, Source: "a log"}, {Reason: Reason{ID: id}, Key: "victim", Throttles: 20, Source: "a log"}}
 	counts := []Count{{Reason: Reason{id, Write, KeyRange}, Events: 40}, {Reason: Reason{id, Write, Provisioned}, Events: 60}}
 	heat := Key{Reason: Reason{id, Write, KeyRange}, Key: "acme", UnitsPerSecond: 20, Hot: true, Source: "heat"}
 	for _, c := range []struct {
-		keys []Key
-		want string
-	}{{keys, ""}, {append(keys, heat), "acme"}} {
+		keys         []Key
+		want, unsure string
+	}{{keys, "", "acme was throttled 20 times; 1 other key less"}, {append(keys, heat), "acme", "victim was throttled 20 times"}} {
 		for _, f := range Explain(Evidence{Counted: true, Counts: counts, Keys: c.keys}).Findings {
 			got := ""
 			for _, k := range f.Keys {
@@ -65,6 +67,8 @@ func TestKeysOfSeveralReasons(t *testing.T) {
 			}
 			if partition := strings.Contains(f.Reason, "KeyRange"); partition && got != c.want || !partition && got != "" {
 				t.Errorf("%s with %d keys: keys %q, want %q for the partition's limit alone", f.Reason, len(c.keys), got, c.want)
+			} else if partition && !slices.Contains(f.Evidence, Source{"a log", c.unsure + ", for this reason or another"}) {
+				t.Errorf("evidence %q, want %s", f.Evidence, c.unsure)
 			}
 		}
 	}

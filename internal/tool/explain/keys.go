@@ -16,22 +16,29 @@ const maxKeys = 10
 
 // keysOf returns the keys that were throttled for a reason, the worst first, and the sources that name them. For a
 // partition's write limit it also returns hot keys. It returns a throttled key whose source names no cause only if its
-// table or index was throttled for this reason alone or, for a partition's write limit, if its writes are hot.
+// table or index was throttled for this reason alone or, for a partition's write limit, if its writes are hot. Of other
+// such keys it returns only the source.
 func (e *Evidence) keysOf(reason Reason) (keys []Key, sources []Source) {
-	isOnlyReason, bySource := e.isOnlyReason(reason), map[string][]Key{}
+	isOnlyReason, bySource, unsure := e.isOnlyReason(reason), map[string][]Key{}, map[string][]Key{}
 	isWriteLimit := reason.Operation == Write && reason.Cause == KeyRange
 	for _, k := range e.Keys {
 		if !k.mayHave(reason) {
 			continue
 		}
 		isSure := k.Cause != "" || isOnlyReason || (isWriteLimit && e.isHot(k))
-		if (k.Throttles > 0 && isSure) || (k.Hot && isWriteLimit) {
+		switch {
+		case k.Throttles > 0 && !isSure:
+			unsure[k.Source] = append(unsure[k.Source], k)
+		case k.Throttles > 0, k.Hot && isWriteLimit:
 			bySource[k.Source] = append(bySource[k.Source], k)
 			keys = mergeKey(keys, k)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(bySource)) {
 		sources = append(sources, Source{name, e.describeKeys(bySource[name])})
+	}
+	for _, name := range slices.Sorted(maps.Keys(unsure)) {
+		sources = append(sources, Source{name, e.describeKeys(unsure[name]) + ", for this reason or another"})
 	}
 	slices.SortStableFunc(keys, compareHarm)
 	return keys, sources

@@ -7,9 +7,9 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
-// Bounds of a history. If each window has 256 keys or more, it takes some 100 MB.
+// Bounds of a history. If each window has 256 keys or more, it takes some 100 MB, and as much for keys of indexes.
 const (
-	historyKeys = 256 // keys that a window keeps
+	historyKeys = 256 // keys that a window keeps, of the table and of indexes each
 	historyTime = 6 * time.Hour
 )
 
