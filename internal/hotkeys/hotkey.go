@@ -153,7 +153,7 @@ func (h *Handler) processBatch(ctx context.Context, j *journal, batch *ddbstream
 }
 
 // sourceOf returns the source of a batch by the name of its table; "" is the table of [Deps]. A table that the settings
-// don't name has that table's key attributes. Its keys are reported, and never grow.
+// don't name has that table's key attributes, or another partition key alone. Its keys are reported, and never grow.
 func (h *Handler) sourceOf(table string) heat.CountedTable {
 	s := h.deps.Source
 	if table == "" || table == s.Table {
@@ -162,7 +162,7 @@ func (h *Handler) sourceOf(table string) heat.CountedTable {
 	if own, ok := h.settings.names().Streamed(table); ok && s.Own != "" {
 		return heat.OwnTable(h.settings.names(), own)
 	}
-	return heat.CountedTable{Table: table, PartitionKey: s.PartitionKey, SortKey: s.SortKey}
+	return heat.CountedTable{Table: table, PartitionKey: s.PartitionKey, SortKey: s.SortKey, Unnamed: true}
 }
 
 // newJournal returns the empty journal of an invocation.

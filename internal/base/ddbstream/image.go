@@ -47,6 +47,15 @@ func (i Image) Number(attr string) (string, bool) {
 	return "", false
 }
 
+// SoleName returns the name of the image's only attribute, or "".
+func (i Image) SoleName() string {
+	name, value := soleMember(i.raw)
+	if value == nil {
+		return ""
+	}
+	return string(unquote(name))
+}
+
 // Key returns an attribute of a type that keys may have: the text of S, the digits of N, and the base64
 // of B. ok is false for any other attribute. The result may be a part of the payload.
 func (i Image) Key(attr string) (value []byte, ok bool) {

@@ -16,6 +16,7 @@ type CountedTable struct {
 	Table        string
 	PartitionKey string // its attribute; of type S, N or B
 	SortKey      string // "" for none
+	Unnamed      bool   // whether the settings don't name the table. A record's only key is then its partition key, too.
 
 	// Indexes are the table's indexes. A local index has no name, since its writes are on the table's own partitions.
 	Indexes []ddbstream.Index

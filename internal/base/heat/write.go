@@ -39,7 +39,10 @@ func (w *Write) readRecord(rec *ddbstream.Record, source CountedTable, writes *d
 		return rec.Err
 	}
 	var ok bool
-	if w.Key, ok = rec.Keys.Key(source.PartitionKey); !ok || len(w.Key) == 0 {
+	if w.Key, ok = rec.Keys.Key(source.PartitionKey); !ok && source.Unnamed {
+		w.Key, ok = rec.Keys.Key(rec.Keys.SoleName())
+	}
+	if !ok || len(w.Key) == 0 {
 		return fmt.Errorf("heat: stream record %.60s: its keys lack the partition key %q of table %s", rec.Sequence, source.PartitionKey, source.Table)
 	}
 	if w.Units, err = rec.WriteUnits(); err != nil {
