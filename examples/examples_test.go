@@ -1,4 +1,4 @@
-// Package examples_test runs the example programs as their readers would.
+// Package examples_test runs an example program as its readers would.
 package examples_test
 
 import (
@@ -15,36 +15,33 @@ import (
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
 
-	// What the programs use: a change of these makes go test run the programs again.
-	_ "github.com/hotshard/hotshard/pkg/shard/grow"
+	// What the program uses: a change of these makes go test run the program again.
 	_ "github.com/hotshard/hotshard/pkg/shard/setup"
 	_ "github.com/hotshard/hotshard/pkg/shard/table"
 )
 
-// TestExamples runs each program on a database of its own, and compares its output with its comment.
-func TestExamples(t *testing.T) {
+// TestFixedCount runs the program fixedcount on a database of its own, and compares its output with its comment.
+func TestFixedCount(t *testing.T) {
 	t.Parallel()
-	endpoint, dir := enginetest.Endpoint(t), t.TempDir()
-	list, err := filepath.Glob("*/main.go")
-	if err != nil || len(list) == 0 {
-		t.Fatalf("there are no programs, %v", err)
-	}
-	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir, "./...").CombinedOutput(); err != nil {
+	program := filepath.Join(t.TempDir(), "fixedcount")
+	env := append(os.Environ(), "AWS_ENDPOINT_URL_DYNAMODB="+enginetest.Endpoint(t), "AWS_REGION=us-east-1", // each caller has a database of its own
+		"AWS_ACCESS_KEY_ID="+rand.Text(), "AWS_SECRET_ACCESS_KEY=local")
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, "./fixedcount").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v: %s", err, out)
 	}
-	for _, file := range list {
-		name := filepath.Dir(file)
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			env := append(os.Environ(), "AWS_ENDPOINT_URL_DYNAMODB="+endpoint, "AWS_REGION=us-east-1", // each caller has a database of its own
-				"AWS_ACCESS_KEY_ID="+rand.Text(), "AWS_SECRET_ACCESS_KEY=local")
-			if got, want := run(t, filepath.Join(dir, name), env), promised(t, name); got != want {
-				t.Errorf("the program prints\n%sbut its comment says\n%s", got, want)
-			}
-			if require.LongRun {
-				run(t, filepath.Join(dir, name), env) // with existing tables
-			}
-		})
+	file, err := parser.ParseFile(token.NewFileSet(), "fixedcount/main.go", nil, parser.PackageClauseOnly|parser.ParseComments)
+	require.NoError(t, err)
+	var promised strings.Builder // the indented lines of the comment
+	for line := range strings.Lines(file.Doc.Text()) {
+		if text, indented := strings.CutPrefix(line, "\t"); indented {
+			promised.WriteString(text)
+		}
+	}
+	if got := run(t, program, env); got != promised.String() {
+		t.Errorf("the program prints\n%sbut its comment says\n%s", got, &promised)
+	}
+	if require.LongRun {
+		run(t, program, env) // with existing tables
 	}
 }
 
@@ -66,18 +63,4 @@ func run(t *testing.T, program string, env []string) string {
 	}
 	t.Fatal("the program could not change a shard count in 20 attempts")
 	return ""
-}
-
-// promised returns the indented lines of a program's comment.
-func promised(t *testing.T, name string) string {
-	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(name, "main.go"), nil, parser.PackageClauseOnly|parser.ParseComments)
-	require.NoError(t, err)
-	var promised strings.Builder
-	for line := range strings.Lines(file.Doc.Text()) {
-		if text, indented := strings.CutPrefix(line, "\t"); indented {
-			promised.WriteString(text)
-		}
-	}
-	return promised.String()
 }

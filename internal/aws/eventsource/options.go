@@ -43,14 +43,14 @@ type MappingOptions struct {
 	Logger *slog.Logger     // default slog.Default; payloads are not logged
 }
 
-// MaxIdleWindow is the longest time for which Lambda keeps the window of an empty stream shard open.
-const MaxIdleWindow = 2 * time.Minute
+// maxIdleWindow is the longest time for which Lambda keeps the window of an empty stream shard open.
+const maxIdleWindow = 2 * time.Minute
 
 // withDefaults returns the options with their defaults.
 func (o MappingOptions) withDefaults() MappingOptions {
 	o.BatchSize = cmp.Or(o.BatchSize, 100)
 	o.Attempts = cmp.Or(o.Attempts, 10)
-	o.IdleWindow = cmp.Or(o.IdleWindow, MaxIdleWindow)
+	o.IdleWindow = cmp.Or(o.IdleWindow, maxIdleWindow)
 	o.BackOff = cmp.Or(o.BackOff, 100*time.Millisecond)
 	o.PollInterval = cmp.Or(o.PollInterval, 50*time.Millisecond)
 	o.Logger = cmp.Or(o.Logger, slog.Default())

@@ -3,15 +3,9 @@ package enginetest
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go/middleware"
-
-	"github.com/hotshard/hotshard/internal/aws/dynamolocal"
-	"github.com/hotshard/hotshard/internal/test/require"
-	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 // Before returns a client that calls hook with the input of each call, and then makes the call. If
@@ -40,19 +34,4 @@ func Around(db *dynamodb.Client, hook func(in any, call func() error) error) *dy
 			}), middleware.Before)
 		})
 	})
-}
-
-// Limited returns a client behind a partition limiter, and the limiter.
-func Limited(t testing.TB, db *dynamodb.Client, o throttle.Options) (*dynamodb.Client, *throttle.Limiter) {
-	t.Helper()
-	o.Base = dynamolocal.Transport()
-	limits, err := throttle.New(o)
-	require.NoError(t, err)
-	return dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: limits} }), limits
-}
-
-// Metered returns a client, and a limiter that counts its capacity units as AWS would charge them.
-func Metered(t testing.TB, db *dynamodb.Client) (*dynamodb.Client, *throttle.Limiter) {
-	t.Helper()
-	return Limited(t, db, throttle.Options{Partitions: 1, PartitionWCU: 100_000, PartitionRCU: 100_000})
 }

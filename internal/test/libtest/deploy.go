@@ -16,7 +16,6 @@ import (
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
-	"github.com/hotshard/hotshard/pkg/throttle"
 )
 
 // Deployment has the tables of a test, a client and a shard map.
@@ -62,12 +61,6 @@ func Within(t testing.TB) context.Context {
 func (d *Deployment) Item(t *testing.T, pk, sk string) map[string]types.AttributeValue {
 	t.Helper()
 	return enginetest.Get(t, d.Client, d.Names.Items, pk, sk)
-}
-
-// Limited returns a client behind a partition limiter, and the limiter.
-func (d *Deployment) Limited(t *testing.T, o throttle.Options) (*dynamodb.Client, *throttle.Limiter) {
-	t.Helper()
-	return enginetest.Limited(t, d.Client, o)
 }
 
 // Changer returns a changer with its own shard map.

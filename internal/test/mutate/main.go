@@ -1,7 +1,7 @@
 // Command mutate puts small faults into packages, one at a time, runs each package's quick tests
 // with them, and lists the faults that no test notices. Quick tests are the fastest ones whose
-// times add up to at most 10 s. One test program has all faults of functions, and an
-// environment variable selects one; other faults need a program each.
+// times add up to at most 10 s. One test program has all faults, which are in functions. An
+// environment variable selects one.
 package main
 
 import (
@@ -45,10 +45,10 @@ type source struct {
 
 // fault replaces a part of a source's text.
 type fault struct {
-	id, line, from, to   int
-	source               *source
-	operator, was, text  string
-	inFunction, survives bool
+	id, line, from, to  int
+	source              *source
+	operator, was, text string
+	survives            bool
 }
 
 func main() {
@@ -106,18 +106,21 @@ func load(path, program string) *pkg {
 func (s *source) offset(p token.Pos) int { return int(p - s.file.FileStart) }
 func (s *source) at(n ast.Node) string   { return s.text[s.offset(n.Pos()):s.offset(n.End())] }
 
-// collect finds a source's faults.
+// collect finds the faults of a source's functions.
 func (p *pkg) collect(s *source, fset *token.FileSet) {
 	for _, d := range s.file.Decls {
 		fn, isFunction := d.(*ast.FuncDecl)
+		if !isFunction || fn.Body == nil || fn.Name.Name == "init" {
+			continue
+		}
 		add := func(operator string, from, to token.Pos, text string) {
 			f := &fault{source: s, operator: operator, text: text, from: s.offset(from), to: s.offset(to), line: fset.Position(from).Line}
-			f.was, f.id, f.inFunction = s.text[f.from:f.to], len(p.faults)+1, isFunction && fn.Name.Name != "init"
-			if f.was != f.text && (!isFunction || fn.Body != nil && from > fn.Body.Lbrace) {
+			f.was, f.id = s.text[f.from:f.to], len(p.faults)+1
+			if f.was != f.text {
 				p.faults = append(p.faults, f)
 			}
 		}
-		ast.Inspect(d, func(n ast.Node) bool { visit(s, n, add); return true })
+		ast.Inspect(fn.Body, func(n ast.Node) bool { visit(s, n, add); return true })
 	}
 }
 
@@ -166,7 +169,7 @@ var exchanged = map[string]struct{ operator, text string }{
 	"min": {"constant", "max"}, "max": {"constant", "min"}, "true": {"constant", "false"}, "false": {"constant", "true"}, "err": {"error", "nil"},
 }
 
-// withFaults returns a source's text with all faults of its functions. A function begins with a
+// withFaults returns a source's text with all its faults. A function begins with a
 // switch that runs a copy of its body with the selected fault.
 func (p *pkg) withFaults(s *source) string {
 	out, written := "", 0
@@ -182,7 +185,7 @@ func (p *pkg) withFaults(s *source) string {
 		}
 		out += s.text[written:from] + "{ switch selectedFault {"
 		for _, f := range p.faults {
-			if f.source == s && f.inFunction && f.from >= from && f.to <= to {
+			if f.source == s && f.from >= from && f.to <= to {
 				out += fmt.Sprintf("\ncase %d: %sfunc() %s /*line fault%d.go:1:1*/%s()%s", f.id, before, results, f.id, s.text[from:f.from]+f.text+s.text[f.to:to], after)
 			}
 		}
@@ -192,25 +195,25 @@ func (p *pkg) withFaults(s *source) string {
 }
 
 // build builds the package's test program with other texts of some files.
-func (p *pkg) build(program string, texts map[string]string) ([]byte, error) {
+func (p *pkg) build(texts map[string]string) ([]byte, error) {
 	replace := []string{}
 	for name, text := range texts {
-		replace = append(replace, fmt.Sprintf("%q: %q", filepath.Join(p.dir, name), program+"."+name))
-		check(os.WriteFile(program+"."+name, []byte(text), 0o600), nil)
+		replace = append(replace, fmt.Sprintf("%q: %q", filepath.Join(p.dir, name), p.program+"."+name))
+		check(os.WriteFile(p.program+"."+name, []byte(text), 0o600), nil)
 	}
 	overlay := fmt.Sprintf(`{"Replace": {%s}}`, strings.Join(replace, ", "))
-	check(os.WriteFile(program+".json", []byte(overlay), 0o600), nil)
-	return exec.Command("go", "test", "-c", "-vet=off", "-gcflags="+p.path+"=-e", "-overlay", program+".json", "-o", program, p.path).CombinedOutput()
+	check(os.WriteFile(p.program+".json", []byte(overlay), 0o600), nil)
+	return exec.Command("go", "test", "-c", "-vet=off", "-gcflags="+p.path+"=-e", "-overlay", p.program+".json", "-o", p.program, p.path).CombinedOutput()
 }
 
-// buildAll builds the test program with all faults of functions that compile, and drops the others.
+// buildAll builds the test program with all faults that compile, and drops the others.
 func (p *pkg) buildAll() {
 	for failed := regexp.MustCompile(`fault\d+\.go:`); ; {
 		texts := map[string]string{"selected.go": "package " + p.name + "\nimport (\"os\"; \"strconv\")\nvar selectedFault, _ = strconv.Atoi(os.Getenv(\"HOTSHARD_FAULT\"))"}
 		for _, s := range p.sources {
 			texts[s.name] = p.withFaults(s)
 		}
-		said, err := p.build(p.program, texts)
+		said, err := p.build(texts)
 		bad := failed.FindAllString(string(said), -1)
 		p.faults = slices.DeleteFunc(p.faults, func(f *fault) bool { return slices.Contains(bad, fmt.Sprintf("fault%d.go:", f.id)) })
 		if bad == nil {
@@ -220,16 +223,16 @@ func (p *pkg) buildAll() {
 	}
 }
 
-// run runs tests of a program with a fault, or with none if id is 0.
-func (p *pkg) run(program string, id int, limit time.Duration, tests string) ([]byte, error) {
-	c := exec.Command(program, tests, "-test.v", "-test.failfast", "-test.parallel=4", fmt.Sprint("-test.short=", *short), fmt.Sprint("-test.timeout=", limit))
+// run runs tests with a fault, or with none if id is 0.
+func (p *pkg) run(id int, limit time.Duration, tests string) ([]byte, error) {
+	c := exec.Command(p.program, tests, "-test.v", "-test.failfast", "-test.parallel=4", fmt.Sprint("-test.short=", *short), fmt.Sprint("-test.timeout=", limit))
 	c.Dir, c.Env = p.dir, append(os.Environ(), fmt.Sprint("HOTSHARD_FAULT=", id))
 	return c.CombinedOutput()
 }
 
 // quickTests runs all tests, and returns a pattern of the quick ones, and the sum of their times.
 func (p *pkg) quickTests() (pattern string, sum time.Duration) {
-	said, err := p.run(p.program, 0, 15*time.Minute, "-test.run=.")
+	said, err := p.run(0, 15*time.Minute, "-test.run=.")
 	check(err, said)
 	tests := regexp.MustCompile(`(?m)^--- PASS: (\w+) \(([0-9.]+s)\)`).FindAllStringSubmatch(string(said), -1)
 	took := func(test []string) time.Duration { d, _ := time.ParseDuration(test[2]); return d }
@@ -242,17 +245,9 @@ func (p *pkg) quickTests() (pattern string, sum time.Duration) {
 	return "-test.run=^(" + strings.TrimPrefix(pattern, "|") + ")$", sum
 }
 
-// try runs tests with a fault. A declaration that doesn't compile then has no operator.
+// try runs tests with a fault.
 func (p *pkg) try(f *fault, tests string, limit time.Duration) {
-	program := p.program
-	if !f.inFunction {
-		program = fmt.Sprint(p.program, f.id)
-		defer os.Remove(program)
-		if _, err := p.build(program, map[string]string{f.source.name: f.source.text[:f.from] + f.text + f.source.text[f.to:]}); err != nil {
-			f.operator = ""
-		}
-	}
-	said, err := p.run(program, f.id, limit, tests)
+	said, err := p.run(f.id, limit, tests)
 	late := regexp.MustCompile(" test timed out").FindString(string(said)) // by an endless loop, or on a busy machine
 	f.operator, f.survives = f.operator+late, err == nil || late != ""
 }
