@@ -20,7 +20,7 @@ import (
 // AdoptCmd is hotshard adopt, which reads a table and says how the library can shard it.
 type AdoptCmd struct {
 	Table    string `copied:"table" required:"" placeholder:"NAME" help:"A table of yours, or its ARN. It is only read."`
-	Format   string `copied:"format" default:"#SHARD_" placeholder:"TEXT" help:"Text between a name and a write shard's number."`
+	Format   string `copied:"format" default:"#SHARD_" help:"Text between a name and a write shard's number."`
 	Endpoint string `copied:"endpoint" env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"URL of a DynamoDB-compatible engine. Default: DynamoDB, with the AWS Region and credentials of the environment."`
 	Region   string `copied:"region" placeholder:"REGION" help:"The table's AWS Region. Default: the environment's."`
 	JSON     bool   `name:"json" help:"Print the result as JSON."`

@@ -86,8 +86,9 @@ func (a authFlags) signer(ctx context.Context, target string) (load.Sign, error)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
-		return nil, fmt.Errorf("no AWS credentials to sign the call with; set them, or use --auth none: %w", err)
+	_, err = cfg.Credentials.Retrieve(ctx)
+	if fault, ok := errors.AsType[*credentialsError](err); ok {
+		return nil, fault.explain("calls of "+target, "--auth none")
 	}
 	return load.SignAs(cfg.Credentials, "execute-api", cfg.Region), nil
 }

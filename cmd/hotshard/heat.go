@@ -36,7 +36,7 @@ type heatFlags struct {
 	Stack        bool   `help:"Instead of --table: the counts of a hotshard deployment, or of hotshard local."`
 	Region       string `copied:"region" placeholder:"NAME" help:"AWS Region. Default: the environment's."`
 	Endpoint     string `copied:"endpoint" env:"HOTSHARD_ENDPOINT" placeholder:"URL" help:"DynamoDB-compatible engine instead of AWS."`
-	TablesPrefix string `copied:"prefix" default:"hotshard-" placeholder:"TEXT" help:"With --stack: prefix of its tables' names."`
+	TablesPrefix string `copied:"prefix" default:"hotshard-" help:"With --stack: prefix of its tables' names."`
 	PartitionWCU int    `copied:"partition-wcu" name:"partition-wcu" default:"1000" help:"With --table: limit of a partition, in WCU/s. It is 1000 on AWS; for hotshard local, use its --partition-wcu."`
 	Force        bool   `help:"With --table: read its stream until the first throttle, even if it has all the readers that it allows (two; of a global table one)."`
 }

@@ -43,13 +43,16 @@ func (e *credentialsError) Unwrap() error { return e.err }
 // Is reports whether target is eventsource.ErrNoCredentials.
 func (e *credentialsError) Is(target error) bool { return target == eventsource.ErrNoCredentials }
 
-// explain returns an error with the cause and what to do. tables names the tables that need credentials.
-func (e *credentialsError) explain(tables string) error {
+// useEndpoint is what works without credentials for tables.
+const useEndpoint = "--endpoint for an engine on this machine"
+
+// explain returns an error with the cause and what to do. purpose needs credentials, otherwise works without.
+func (e *credentialsError) explain(purpose, otherwise string) error {
 	cause := ": " + strings.TrimPrefix(e.err.Error(), "failed to refresh cached credentials, ")
 	if call, ok := errors.AsType[*smithy.OperationError](e.err); ok && call.Service() == imds.ServiceID {
 		cause = "" // no provider is configured, so that the SDK tried the last one, EC2's metadata service
 	}
-	return userErrorf("No AWS credentials for %s%s. Set AWS_PROFILE, run aws sso login or aws configure, or use --endpoint for an engine on this machine.", tables, cause)
+	return userErrorf("No AWS credentials for %s%s. Set AWS_PROFILE, run aws sso login or aws configure, or use %s.", purpose, cause, otherwise)
 }
 
 // userError is an error in whole sentences: what is missing, where, and what to do. It wraps no other error.
@@ -78,7 +81,7 @@ func (h *heatFlags) explainError(ctx context.Context, cfg aws.Config, err error)
 			commands.AWSLine("dynamodb update-table --table-name "+display.ShellWord(h.Table)+" --stream-specification StreamEnabled=true,StreamViewType=NEW_AND_OLD_IMAGES"))
 	}
 	if fault, ok := errors.AsType[*credentialsError](err); ok {
-		return fault.explain(h.tablesText() + " in " + cfg.Region)
+		return fault.explain(h.tablesText()+" in "+cfg.Region, useEndpoint)
 	}
 	if _, ok := errors.AsType[*types.ResourceNotFoundException](err); ok {
 		return userError(h.notFoundText(cfg))
@@ -157,5 +160,5 @@ func (h *heatFlags) explainUnreachable(cfg aws.Config, err error) error {
 	if fault, ok := errors.AsType[smithy.APIError](err); ok && fault.ErrorCode() != "UnknownError" {
 		return userErrorf("DynamoDB %s rejects the call for %s: %s (%s)", place, h.tablesText(), cmp.Or(fault.ErrorMessage(), "without a reason"), fault.ErrorCode())
 	}
-	return userErrorf("What answers %s is not DynamoDB (HTTP status %d), so %s was not found. %s", place, answer.HTTPStatusCode(), h.tablesText(), check)
+	return userErrorf("What answers %s is not DynamoDB (HTTP status %d), so %s can't be read. %s", place, answer.HTTPStatusCode(), h.tablesText(), check)
 }

@@ -282,8 +282,8 @@ func TestPrintedCommandsHaveFlagsOfTheRun(t *testing.T) {
 			t.Errorf("%s prints %s: %v", run, got, err)
 		}
 	}
-	got := display.Commands{}.Line("delete", "--type", "board", "--name", "-1", "--player", "--yes", "--yes")
-	if _, err := parsed(strings.Fields(got)[1:]...); err != nil || got != "hotshard delete --type board --name=-1 --player=--yes --yes" {
+	got := display.Commands{}.Line("delete", "--type", "board", "--name", "-1", "--player", "--yes", "--prefix", "-", "--yes")
+	if _, err := parsed(strings.Fields(got)[1:]...); err != nil || got != "hotshard delete --type board --name=-1 --player=--yes --prefix=- --yes" {
 		t.Errorf("names that begin with a hyphen: %s, %v", got, err)
 	}
 	t.Setenv("HOTSHARD_ENDPOINT", "http://127.0.0.1:8000")

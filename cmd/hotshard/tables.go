@@ -80,7 +80,7 @@ func loadAWSConfig(ctx context.Context, noRegionText string, options ...func(*co
 // explainError returns an error that says what to do about missing tables or credentials. It returns other errors unchanged.
 func (d *tableFlags) explainError(err error) error {
 	if fault, ok := errors.AsType[*credentialsError](err); ok {
-		return fault.explain("the tables " + d.Prefix + "*")
+		return fault.explain("the tables "+d.Prefix+"*", useEndpoint)
 	}
 	if absent, ok := errors.AsType[*types.ResourceNotFoundException](err); ok {
 		return fmt.Errorf("no tables of hotshard with the prefix %q; check --prefix and --endpoint: %s", d.Prefix, absent.ErrorMessage())

@@ -43,13 +43,15 @@ func (c Commands) With(command, flag, value string) Commands {
 // AWSLine returns a command line of the AWS CLI with the flags AWS. The caller quotes the arguments for a shell.
 func (c Commands) AWSLine(quotedArgs string) string { return "aws " + quotedArgs + shellWords(c.AWS) }
 
-// shellWords returns the words for a shell, with a space before each. A key's name that begins with a hyphen has = before
-// it, since the parser would take it for a flag.
+// textFlags take any text. If it begins with a hyphen, it needs = before it: the parser would take it for a flag.
+var textFlags = []string{"--name", "--player", "--table", "--tables-prefix", "--prefix", "--format", "--index"}
+
+// shellWords returns the words for a shell, with a space before each, or = if the word must not be taken for a flag.
 func shellWords(words []string) string {
 	var text strings.Builder
 	for i, w := range words {
 		separator := " "
-		if strings.HasPrefix(w, "-") && i > 0 && slices.Contains([]string{"--name", "--player"}, words[i-1]) {
+		if strings.HasPrefix(w, "-") && i > 0 && slices.Contains(textFlags, words[i-1]) {
 			separator = "="
 		}
 		text.WriteString(separator + ShellWord(w))

@@ -94,7 +94,7 @@ func TestViralRow(t *testing.T) {
 	p.until("document.querySelector('[data-stat=\"Write shards\"]')?.textContent == '1 → 64'")
 	p.shows("its writes were throttled: 16 to 64")
 	p.shows("2% of the partition limit. No action needed.")
-	p.shows("Since 17:23:50, when the shard count last changed. 64 write shards took")
+	p.shows("Since 17:23:50, when the shard count changed. 64 write shards took")
 	if names := value[[]string](p, "[...document.querySelectorAll('.spread tbody .key')].map((name) => name.textContent)"); len(names) != 64 || names[2] != "#2" || names[10] != "#10" {
 		t.Errorf("the write shards are %q", names)
 	}

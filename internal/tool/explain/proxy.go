@@ -87,7 +87,9 @@ func LimiterEvidence(report throttle.Report, source string) LimitedCalls {
 func limiterCount(reason Reason, total throttle.Total, listed float64, source string) Count {
 	events := float64(total.Count)
 	text := fmt.Sprintf("%s %s since it started or was reset", display.Several(int(total.Count), "time"), reason)
-	if listed < events {
+	if listed == 0 {
+		text += ", none of them on the keys that it lists"
+	} else if listed < events {
 		text += fmt.Sprintf(", at least %.0f of them on the keys that it lists", listed)
 	}
 	return Count{Reason: reason, Events: events, Rate: total.Units / float64(max(1, total.Seconds)), Source: Source{Name: source, Text: text}}

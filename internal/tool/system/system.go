@@ -36,7 +36,7 @@ func Start(ctx context.Context, options Options) (_ *System, err error) {
 	}
 	system := &System{options: options, names: schema.NamesFor(options.Prefix)}
 	if system.listener, err = net.Listen("tcp", options.Addr); err != nil {
-		return nil, fmt.Errorf("listening on %s: %w", options.Addr, err)
+		return nil, fmt.Errorf("--addr %s: %w", options.Addr, err)
 	}
 	defer func() {
 		if err != nil {

@@ -32,7 +32,7 @@ export function spread(place: HTMLElement, scale: Scale, row: HeatRow | undefine
   const written = rows.filter((r) => r.mean > 0);
   const most = Math.max(...rows.map((r) => r.mean)) || 1;
   const mean = written.reduce((sum, r) => sum + r.mean, 0) / (written.length || 1);
-  const when = since === undefined ? "" : `Since ${clock(since)}, when the shard count last changed. `;
+  const when = since === undefined ? "" : `Since ${clock(since)}, when the shard count changed. `;
   fill(place,
     h("p", { class: "quiet" }, `${when}${count(written.length, "write shard")} took ${figure(mean)} WCU/s on average, the hottest ${figure(mean > 0 ? most / mean : 0)} times as much.`),
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Write shards" }, h("table", { class: "facts spread" },
