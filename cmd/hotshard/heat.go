@@ -128,7 +128,7 @@ func (h *heatFlags) deploymentHeat(ctx context.Context, cfg aws.Config) (*heatFe
 	return &heatFeed{
 		Source: reader, Settled: func() time.Time { return time.Now().Add(-heatItemLag) }, Shards: shardmap.New(client, names.ShardMap, shardmap.Options{}),
 		ExplainError: func(ctx context.Context, err error) error { return h.explainError(ctx, cfg, err) },
-		Name:         h.TablesPrefix + "*", Where: h.where(cfg),
+		Name:         h.TablesPrefix + "*", Where: h.where(cfg), Indexes: []string{schema.ByGroup, schema.ByRank},
 	}, nil
 }
 

@@ -42,8 +42,8 @@ func (c *TopCmd) Run(ctx context.Context, std streams, commands display.Commands
 	if err != nil {
 		return err
 	}
-	if c.Index != "" && c.Table != "" && !slices.Contains(feed.Indexes, c.Index) {
-		return userErrorf("Table %q has no global index %q. Check --index: %s.", c.Table, c.Index, cmp.Or(strings.Join(feed.Indexes, ", "), "it has none"))
+	if c.Index != "" && !slices.Contains(feed.Indexes, c.Index) {
+		return userErrorf("Table %s has no global index %q. Check --index: %s.", feed.Name, c.Index, cmp.Or(strings.Join(feed.Indexes, ", "), "it has none"))
 	}
 	err = printWindows(ctx, std.out, feed, viewOptions{Table: c.tableName(), Index: c.Index, Prefix: c.Prefix, JSON: c.JSON, Hash: c.Hash, Commands: commands})
 	if durationOver := errors.Is(ctx.Err(), context.DeadlineExceeded); durationOver && errors.Is(err, context.DeadlineExceeded) {

@@ -71,6 +71,7 @@ func TestTopErrors(t *testing.T) {
 		{[]string{"--table", "oders", "--endpoint", page.URL}, "What answers at " + page.URL + " is not DynamoDB (HTTP status 404)"},
 		{[]string{"--table", names.ShardMap, "--endpoint", endpoint}, "has no stream to read its writes from; to enable one, run: aws dynamodb update-table --table-name " + names.ShardMap + " --stream-specification StreamEnabled=true,StreamViewType=NEW_AND_OLD_IMAGES --endpoint-url " + endpoint},
 		{[]string{"--table", names.Items, "--index", "nope", "--endpoint", endpoint}, `has no global index "nope". Check --index: `},
+		{[]string{"--stack", "--tables-prefix", strings.TrimSuffix(names.Items, "items"), "--index", "nope", "--endpoint", endpoint}, `has no global index "nope". Check --index: by_group, by_rank.`},
 		{[]string{"--stack", "--tables-prefix", "nope-", "--endpoint", endpoint}, `No hotshard deployment with the table prefix "nope-" at ` + endpoint},
 		{[]string{"--table", "o", "--endpoint", rejecting("AccessDeniedException", "User: arn:aws:iam::1:user/ann is not authorized to perform: dynamodb:DescribeTable on resource: x")}, "Access denied: your credentials may not call dynamodb:DescribeTable for table \"o\""},
 		{[]string{"--table", "o", "--endpoint", rejecting("ExpiredTokenException", "expired")}, "have expired. Run aws sso login"},

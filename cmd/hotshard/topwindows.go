@@ -31,7 +31,7 @@ type heatFeed struct {
 
 	Name    string   // of the table or the deployment
 	Where   string   // as [heatFlags.where] returns it
-	Indexes []string // the table's indexes
+	Indexes []string // the tables' global indexes
 }
 
 // heatItemLag is the usual time from a window's end until its heat items are written.
