@@ -78,7 +78,7 @@ func TestShardsSpread(t *testing.T) {
 func TestSpreadsWrongUsageIsOneLine(t *testing.T) {
 	checkOneLine(t, exitUsage, "shards spread ", map[string]string{
 		"--type entity": "missing flags: --name=STRING",
-		"":              "missing flags: --name=STRING, --type=TYPE",
+		"":              "missing flags: --",
 		"--type counter --name x --from 2026-01-05T00:00:00Z":                          "--from and --to need --type entity",
 		"--type counter --name x --watch 1ms":                                          "--watch 1ms: want 1s to 1h",
 		"--type board --name x --period year":                                          "--period must be one of",
