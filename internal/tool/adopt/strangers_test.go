@@ -219,6 +219,7 @@ var refused = []theirs{
 	{"only the last change", "updated_at changes, by its name", attr("updated_at", func(at time.Time, _ int) any { return at.Format(isoMillis) })},
 	{"only a birthday", "dateOfBirth is not the time of creation", attr("dateOfBirth", func(at time.Time, n int) any { return at.AddDate(-20, 0, n).Format(time.DateOnly) })},
 	{"only a validity's end", "validUntil is the time of an expiry", attr("validUntil", func(at time.Time, _ int) any { return num(at.Unix()) })},
+	{"only a trip's end", "tripEndsAt is the time of an expiry", attr("tripEndsAt", func(at time.Time, _ int) any { return at.Format(isoMillis) })},
 	{"only a session's end", "ends_at is the time of an expiry", attr("ends_at", func(at time.Time, _ int) any { return at.Format(isoMillis) })},
 	{"the buyer's ULID", "buyer is another item's id", attr("buyer", func(at time.Time, n int) any { return ulidOf(now.AddDate(-1, 0, 0), n/2) })},
 	{"a time that one item lacks", "createdAt has a time, and is missing in 1 of 8", func(at time.Time, n int) row {

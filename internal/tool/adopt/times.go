@@ -33,7 +33,7 @@ func (t foundTimes) reasons() string {
 
 // expiry, changed and planned match names of attributes that have another time than that of creation.
 var (
-	expiry  = regexp.MustCompile(`(?i)expir|until|delet|purg|time_?to_?live|(^|[_.])(ttl|end(s|ed)?(_?(at|on|date|time))?$)`)
+	expiry  = regexp.MustCompile(`(?i)expir|until|delet|purg|time_?to_?live|(^|[_.])ttl|((^|[_.])e|(?-i:[a-z]E))nd(s|ed)?(_?(at|on|date|time))?$`)
 	changed = regexp.MustCompile(`(?i)updat|modif|(^|[^x])chang|last|seen|access|(^|[^r])edit`)
 	planned = regexp.MustCompile(`(?i)birth|(^|[_.])dob|due|deadline|schedul`)
 )
