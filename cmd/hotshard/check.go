@@ -13,7 +13,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/rebuild"
 )
 
@@ -26,7 +25,7 @@ type CheckCmd struct {
 
 	tableFlags
 	scanFlags
-	Rules           fold.Rules    `copied:"rules" env:"HOTSHARD_ROLLUP_RULES" default:"[{\"every\":\"1h\"}]" placeholder:"JSON" help:"The aggregator's rollup rules. Default: all events, by the hour."`
+	Rollups         string        `copied:"rollups" env:"HOTSHARD_ROLLUPS" enum:"true,false" default:"true" help:"Whether events are rolled up, as the aggregator has it."`
 	EventRetention  time.Duration `copied:"event-retention" env:"HOTSHARD_EVENT_RETENTION" default:"720h" help:"The shortest event retention that ingest ever had. 0 means for ever. Older events are not compared."`
 	RollupRetention time.Duration `copied:"rollup-retention" env:"HOTSHARD_ROLLUP_RETENTION" default:"0" help:"The aggregator's retention of event rollups. 0 means for ever."`
 	Wait            time.Duration `default:"90s" help:"How long to wait for folds in flight, up to 1h: longer than the setting rollupWindow."`
@@ -38,8 +37,8 @@ type selectionFlags struct {
 	Name   string    `help:"With --type: check only this key."`
 	All    bool      `help:"Check all counters and boards, and all events that are rolled up. This is the default."`
 	Failed bool      `help:"Check only the summaries that lack records, as the aggregator noted them."`
-	From   time.Time `placeholder:"TIME" help:"RFC 3339. For events: only hours or days that start then or later. For boards: days, weeks and months from then on; default 38 days back."`
-	To     time.Time `placeholder:"TIME" help:"RFC 3339. For events: only hours or days that end then or earlier. For boards: days, weeks and months before."`
+	From   time.Time `placeholder:"TIME" help:"RFC 3339. For events: only hours that start then or later. For boards: days, weeks and months from then on; default 38 days back."`
+	To     time.Time `placeholder:"TIME" help:"RFC 3339. For events: only hours that end then or earlier. For boards: days, weeks and months before."`
 }
 
 // all reports whether all keys are selected.
@@ -84,7 +83,7 @@ func (c *CheckCmd) Validate() error {
 
 func (c *CheckCmd) options() rebuild.Options {
 	return rebuild.Options{
-		Names: schema.NamesFor(c.Prefix), Rules: c.Rules, EventRetention: c.EventRetention, RollupRetention: c.RollupRetention,
+		Names: schema.NamesFor(c.Prefix), Rollups: c.Rollups == "true", EventRetention: c.EventRetention, RollupRetention: c.RollupRetention,
 		Repair: c.Repair, Lower: c.Lower, Wait: c.Wait, ReadUnits: c.ReadUnits,
 	}
 }

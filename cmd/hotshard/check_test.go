@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,7 +32,7 @@ func TestChecksWrongUsageIsOneLine(t *testing.T) {
 		"--rollup-retention 1h":          "--rollup-retention 1h0m0s: want 0 or at least 24h",
 		"--wait 2h":                      "--wait 2h0m0s: want 0 to 1h",
 		"--read-units 0":                 "--read-units 0: want 1 to 1000000",
-		"--rules x":                      "rollup rules",
+		"--rollups maybe":                "--rollups must be one of",
 		"--endpoint nonsense":            `endpoint "nonsense": want a URL`,
 		"--all --type counter --name x":  oneOf,
 		"--all --failed":                 oneOf,
@@ -52,7 +51,7 @@ func TestChecksFailInOneLine(t *testing.T) {
 		"--prefix nowhere-" + endpoint:                         `no tables of hotshard with the prefix "nowhere-"; check --prefix and --endpoint: `,
 		"--prefix nowhere- --failed" + endpoint:                `no tables of hotshard with the prefix "nowhere-"; check --prefix and --endpoint: `,
 		"--prefix nowhere- --type counter --name x" + endpoint: `no tables of hotshard with the prefix "nowhere-"; check --prefix and --endpoint: `,
-		"--type entity --name x --rules []" + endpoint:         `no rule rolls up the events of "x"`,
+		"--type entity --name x --rollups false" + endpoint:    `the events of "x" are not rolled up`,
 	})
 	t.Setenv("HOTSHARD_ENDPOINT", "") // restored after the test
 	os.Unsetenv("HOTSHARD_ENDPOINT")
@@ -89,17 +88,16 @@ func TestCheckDefaultsEqualFunctions(t *testing.T) {
 	require.NoError(t, err)
 	folds, err := env.ParseAsWithOptions[fold.Settings](env.Options{Environment: names})
 	require.NoError(t, err)
-	if c.EventRetention != writes.EventRetention || c.RollupRetention != folds.RollupRetention || fmt.Sprint(c.Rules) != fmt.Sprint(folds.Rules) {
+	if c.EventRetention != writes.EventRetention || c.RollupRetention != folds.RollupRetention || c.options().Rollups != folds.Rollups {
 		t.Errorf("flags %+v, want the defaults of %+v and %+v", c, writes, folds)
 	}
 	t.Setenv("HOTSHARD_EVENT_RETENTION", "2h")
 	t.Setenv("HOTSHARD_ROLLUP_RETENTION", "25h")
-	t.Setenv("HOTSHARD_ROLLUP_RULES", `[{"every":"1d"}]`)
+	t.Setenv("HOTSHARD_ROLLUPS", "false")
 	t.Setenv("HOTSHARD_ENDPOINT", "http://127.0.0.1:2")
 	parse(t, &c, "--prefix", "p-", "--wait", "1m", "--read-units", "5", "--json")
 	got := c.options()
-	width, _ := got.Rules.Bucket("x")
-	if got.EventRetention != 2*time.Hour || got.RollupRetention != 25*time.Hour || width != "day" || got.Names != schema.NamesFor("p-") ||
+	if got.EventRetention != 2*time.Hour || got.RollupRetention != 25*time.Hour || got.Rollups || got.Names != schema.NamesFor("p-") ||
 		got.Wait != time.Minute || got.ReadUnits != 5 || !c.JSON || c.Endpoint != "http://127.0.0.1:2" || got.Repair || got.Lower {
 		t.Errorf("%+v became %+v", c, got)
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
-	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
 )
 
@@ -63,7 +62,7 @@ func TestCheck(t *testing.T) {
 		{nil, "--type entity --name old --from 2020-01-05T12:00:00Z --to 2020-01-05T13:00:00Z", exitBad, []string{"1 of 1 summary wrong or unknown\n"}},
 		{nil, "--all --event-retention 0", exitOK, []string{"summaries: 4 checked, 4 right"}},
 		{func() {
-			pk, sk := schema.RollupKey("room/1", shard.Hour, at, "gone")
+			pk, sk := schema.RollupKey("room/1", at, "gone")
 			enginetest.Update(t, d.db, d.names.Rollups, pk, sk, "SET v = :one, events = :one, seq = :seq, measures = :none", item{
 				":one": num(1), ":seq": str("1"), ":none": &types.AttributeValueMemberM{Value: item{}},
 			})

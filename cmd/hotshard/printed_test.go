@@ -266,7 +266,7 @@ func TestPrintedCommandsHaveFlagsOfTheRun(t *testing.T) {
 		"explain --table orders --since 3h --index by_city":                {"explain", []string{"--table", "orders", "--log", "FILE"}, "explain --table orders --log FILE --since 3h --index by_city"},
 		"explain --stack --index by_rank":                                  {"shards set", []string{"--type", "counter", "--name", "a b", "--shards", "4"}, "shards set --type counter --name 'a b' --shards 4"},
 		"delete --type counter --name a --prefix t- --yes --read-units 50": {"check", []string{"--failed", "--repair"}, "check --failed --repair --prefix t- --read-units 50"},
-		"check --rules [] --event-retention 7d --endpoint http://h:1":      {"check", []string{"--all"}, "check --all --endpoint http://h:1 --rules '[]' --event-retention 7d"},
+		"check --rollups false --event-retention 7d --endpoint http://h:1": {"check", []string{"--all"}, "check --all --endpoint http://h:1 --rollups false --event-retention 7d"},
 		"shards get --type counter --name a --target http://h:1":           {"shards set", []string{"--type", "counter", "--name", "a", "--shards", "2"}, "shards set --type counter --name a --shards 2 --target http://h:1"},
 		"plan --peak-wcu 5": {"adopt", []string{"--table", "orders"}, "adopt --table orders"},
 	} {

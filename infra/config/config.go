@@ -3,7 +3,7 @@
 //
 //   - those of the stack, the fields of [Stack];
 //   - those of the functions: each environment variable that a function reads, such as
-//     HOTSHARD_ROLLUP_RULES, is the key rollupRules. Its default and bounds come from the
+//     HOTSHARD_ROLLUP_RETENTION, is the key rollupRetention. Its default and bounds come from the
 //     function's package.
 //
 // Example:
@@ -17,7 +17,6 @@ package config
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -155,7 +154,7 @@ func isSetting(key string, known []Key) bool {
 }
 
 // settingText returns a value of the command line or a JSON file as the command line's -c has it. It joins a list of
-// strings by commas. Other lists, and empty lists, become JSON.
+// strings by commas.
 func settingText(value any) (string, error) {
 	switch v := value.(type) {
 	case string:
@@ -173,15 +172,13 @@ func settingText(value any) (string, error) {
 func joinList(list []any) (string, error) {
 	var texts []string
 	for _, element := range list {
-		if text, ok := element.(string); ok {
-			texts = append(texts, text)
+		text, ok := element.(string)
+		if !ok {
+			return "", fmt.Errorf("it has %v: want a list of texts", element)
 		}
+		texts = append(texts, text)
 	}
-	if len(list) > 0 && len(texts) == len(list) {
-		return strings.Join(texts, ","), nil
-	}
-	content, err := json.Marshal(list)
-	return string(content), err
+	return strings.Join(texts, ","), nil
 }
 
 // firstFaults returns an error with the first fault of each setting ("KEY is ...") and all other lines, or nil. Further

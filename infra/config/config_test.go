@@ -26,13 +26,13 @@ func TestDefaults(t *testing.T) {
 func TestSettingsReachFunctions(t *testing.T) {
 	c, err := Parse(map[string]any{
 		"prefix": "a-", "window": "20s", "threshold": 0.5, "control": "observe", "topK": "500", "pitr": false, "email": "ops@example.com", "eventRetention": "45d",
-		"rollupRules": `[{"every":"1d"}]`, "@aws-cdk/core:something": true, "aws:cdk:enable-asset-metadata": []any{}, "cli-telemetry": false,
+		"rollups": false, "@aws-cdk/core:something": true, "aws:cdk:enable-asset-metadata": []any{}, "cli-telemetry": false,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if c.Hotkeys.Window != 20*time.Second || c.Ingest.EventRetention != 45*24*time.Hour || c.Hotkeys.Threshold != 0.5 || c.Hotkeys.Control != growth.Observe ||
-		c.Ingest.Control != growth.Observe || c.Hotkeys.TopK != 500 || c.PITR || c.Environment("aggregator")["HOTSHARD_ROLLUP_RULES"] != `[{"every":"1d"}]` ||
+		c.Ingest.Control != growth.Observe || c.Hotkeys.TopK != 500 || c.PITR || c.Environment("aggregator")["HOTSHARD_ROLLUPS"] != "false" ||
 		c.Query.ItemsTable != "a-items" {
 		t.Errorf("settings %+v", c)
 	}
@@ -99,7 +99,8 @@ func TestFaults(t *testing.T) {
 		`accountConcurrency is 9: want 10 to 1000000`:                       {"accountConcurrency": "9"},
 		`eventRetention is 1m0s`:                                            {"eventRetention": "1m"},
 		`rollupRetention is 1h0m0s`:                                         {"rollupRetention": "1h"},
-		`rollupRules is "nonsense"`:                                         {"rollupRules": "nonsense"},
+		`rollups is "maybe"`:                                                {"rollups": "maybe"},
+		`jwtAudience: it has 1: want a list of texts`:                       {"jwtAudience": []any{"a", 1}},
 		`window is 2m0s: want 1s to 1m`:                                     {"window": "2m"},
 		`rollupWindow is 1m1s: want whole seconds, 1s to 1m`:                {"rollupWindow": "61s"},
 		`rollupWindow is 1.5s: want whole seconds`:                          {"rollupWindow": "1500ms"},
@@ -229,18 +230,13 @@ func with(context map[string]any, key string, value any) map[string]any {
 func TestForms(t *testing.T) {
 	c, err := Parse(map[string]any{
 		"peakWrites": 1000000.0, "threshold": 0.5, "pitr": true, "auth": "jwt", "jwtIssuer": "https://x.example",
-		"jwtAudience": []any{"one", "two"}, "rollupRules": []any{map[string]any{"every": "1d"}},
+		"jwtAudience": []any{"one", "two"},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.PeakWrites != 1_000_000 || c.Hotkeys.Threshold != 0.5 || !slices.Equal(c.JWTAudience, []string{"one", "two"}) ||
-		c.Environment("aggregator")["HOTSHARD_ROLLUP_RULES"] != `[{"every":"1d"}]` {
+	if c.PeakWrites != 1_000_000 || c.Hotkeys.Threshold != 0.5 || !slices.Equal(c.JWTAudience, []string{"one", "two"}) {
 		t.Errorf("settings %+v", c)
-	}
-	c, err = Parse(map[string]any{"rollupRules": []any{}})
-	if err != nil || c.Environment("aggregator")["HOTSHARD_ROLLUP_RULES"] != "[]" {
-		t.Errorf("no rules: %+v, %v", c, err)
 	}
 }
 
@@ -270,7 +266,7 @@ func TestKeys(t *testing.T) {
 		}
 		seen[k.Name] = k
 	}
-	for variable, key := range map[string]string{"HOTSHARD_ROLLUP_RULES": "rollupRules", "HOTSHARD_TOP_K": "topK", "HOTSHARD_PARTITION_WCU": "partitionWcu"} {
+	for variable, key := range map[string]string{"HOTSHARD_ROLLUPS": "rollups", "HOTSHARD_TOP_K": "topK", "HOTSHARD_PARTITION_WCU": "partitionWcu"} {
 		if seen[key].Variable != variable {
 			t.Errorf("%s is %+v, want the variable %s", key, seen[key], variable)
 		}
@@ -281,7 +277,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("there is no setting %s", key)
 		}
 	}
-	for key, want := range map[string]bool{"rollupRules": true, "window": false, "metricNames": false} {
+	for key, want := range map[string]bool{"rollups": true, "window": false, "metricNames": false} {
 		if got := slices.Contains(without, key); got != want {
 			t.Errorf("%s is rejected in an attached deployment: %t, want %t", key, got, want)
 		}

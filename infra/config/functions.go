@@ -58,7 +58,7 @@ func fields(settings any) []env.FieldParams {
 
 const variablePrefix = "HOTSHARD_"
 
-// keyOf returns the key of a variable: rollupRules for HOTSHARD_ROLLUP_RULES. It returns a key of the stack unchanged.
+// keyOf returns the key of a variable: topK for HOTSHARD_TOP_K. It returns a key of the stack unchanged.
 func keyOf(variable string) string {
 	name, isVariable := strings.CutPrefix(variable, variablePrefix)
 	if !isVariable {

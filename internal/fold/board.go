@@ -141,7 +141,7 @@ func (s changesByBoard) jobs(d *delivery) (jobs []job) {
 }
 
 // boardTarget returns the period that an entry is ranked in.
-func boardTarget(_ Rules, pk, sk string) (t schema.Target, ok bool) {
+func boardTarget(pk, sk string) (t schema.Target, ok bool) {
 	name, period, _, ok := schema.ParseEntryKey(pk, sk)
 	return parts.Period{Board: name, Label: period}.Target(), ok
 }

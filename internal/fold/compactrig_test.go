@@ -17,7 +17,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
-	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // compactRig is a table and its compactor. The rig's clock is far ahead of the engine's, which deletes expired
@@ -105,7 +104,7 @@ func (r *compactRig) want(t rapid.TB, want compactAnswer) {
 }
 
 func bucketAt(entity string, at time.Time) parts.Bucket {
-	return parts.Bucket{Entity: entity, Width: shard.Hour, Start: at.Truncate(time.Hour)}
+	return parts.Bucket{Entity: entity, Start: at.Truncate(time.Hour)}
 }
 
 // fragment stores a stream shard's fragment with this number of events. A zero asOf is not stored.
@@ -117,7 +116,7 @@ func (r *compactRig) fragment(t rapid.TB, b parts.Bucket, streamShard string, ev
 // store stores a fragment. A zero asOf is not stored.
 func (r *compactRig) store(t rapid.TB, b parts.Bucket, streamShard string, p parts.Rollup, asOf time.Time) {
 	t.Helper()
-	pk, sk := schema.RollupKey(b.Entity, b.Width, b.Start, streamShard)
+	pk, sk := schema.RollupKey(b.Entity, b.Start, streamShard)
 	stored := p.Attributes()
 	maps.Copy(stored, dynamo.Key(pk, sk))
 	stored["seq"] = dynamo.String(sequence)

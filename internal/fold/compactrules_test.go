@@ -63,7 +63,7 @@ func TestWhatHasTombstones(t *testing.T) {
 func TestFragmentsOfAPage(t *testing.T) {
 	r := at(hour, Settings{})
 	fragment := func(entity, streamShard, sequence string, rested, expires time.Duration) item {
-		it := dynamo.Key(schema.RollupKey(entity, bucketAt(entity, hour).Width, hour, streamShard))
+		it := dynamo.Key(schema.RollupKey(entity, hour, streamShard))
 		it[schema.RollupSequence] = dynamo.String(sequence)
 		if rested != 0 {
 			it[schema.AsOf] = dynamo.Number(hour.Add(-rested).UnixMilli())

@@ -50,7 +50,7 @@ type counterChanges map[string]*partialChange
 func (c counterChanges) addRecord(r *ddbstream.Record) error {
 	pk, _ := r.Keys.String(schema.PK)
 	sk, _ := r.Keys.String(schema.SK)
-	if _, ok := counterTarget(Rules{}, pk, sk); !ok {
+	if _, ok := counterTarget(pk, sk); !ok {
 		return nil
 	}
 	key, err := schema.ParseKey(pk)
@@ -92,7 +92,7 @@ func (c counterChanges) jobs(d *delivery) (jobs []job) {
 
 // counterTarget returns the partial that has the state of a counter's write shard. ok is false for write shard 0, which
 // is never folded, and for other items.
-func counterTarget(_ Rules, pk, sk string) (t schema.Target, ok bool) {
+func counterTarget(pk, sk string) (t schema.Target, ok bool) {
 	key, err := schema.ParseKey(pk)
 	traits := schema.TraitsOf(key.Base.Type)
 	t = schema.Target{Base: key.Base, Partial: key.Shard / schema.SourcesPerPartial}

@@ -8,7 +8,10 @@ import (
 	"maps"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
+	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 )
@@ -25,27 +28,25 @@ func (b *bucketChanges) sequences() []string { return b.all }
 
 // changesByBucket collects the events of one batch by target.
 type changesByBucket struct {
-	rules       Rules
 	streamShard string
 	list        map[parts.Bucket]*bucketChanges
 }
 
-func newChangesByBucket(rules Rules, streamShard string) *changesByBucket {
-	return &changesByBucket{rules: rules, streamShard: streamShard, list: map[parts.Bucket]*bucketChanges{}}
+func newChangesByBucket(streamShard string) *changesByBucket {
+	return &changesByBucket{streamShard: streamShard, list: map[parts.Bucket]*bucketChanges{}}
 }
 
-// addRecord adds a record of an event that is rolled up. It returns an error for a record that can't be folded, or only
+// addRecord adds a record of an event. It returns an error for a record that can't be folded, or only
 // in part: an event that became unreadable is subtracted. The rollup never gets the rest of such a record, since later
 // folds skip the record by its sequence number.
 func (b *changesByBucket) addRecord(r *ddbstream.Record) error {
 	pk, _ := r.Keys.String(schema.PK)
 	sk, _ := r.Keys.String(schema.SK)
-	t, ok := b.rules.Target(pk, sk)
-	if !ok || schema.TraitsOf(t.Base.Type).Summary != schema.RollupSummary {
+	t, ok := eventTarget(pk, sk)
+	if !ok {
 		return nil
 	}
-	rule, _ := b.rules.ruleOf(t.Base.Name) // a record with a target has a rule
-	apply, err := rule.changeOf(r)
+	apply, err := changeOf(r)
 	if err == nil && apply == nil {
 		return nil
 	}
@@ -80,16 +81,15 @@ func (b *changesByBucket) jobs(d *delivery) (jobs []job) {
 	return jobs
 }
 
-// eventTarget returns the hour or day that an event is rolled up in. ok is false for other items, an entity without a
-// rule, and an event whose key has another day than its time, because no reader of events finds it.
-func eventTarget(r Rules, pk, sk string) (t schema.Target, ok bool) {
+// eventTarget returns the hour that an event is rolled up in. ok is false for other items, and for an event whose key has
+// another day than its time, because no reader of events finds it.
+func eventTarget(pk, sk string) (t schema.Target, ok bool) {
 	key, pkErr := schema.ParseKey(pk)
 	at, _, skErr := schema.ParseEventSortKey(sk)
-	rule, hasRule := r.ruleOf(key.Base.Name)
-	if pkErr != nil || skErr != nil || !hasRule || schema.EventBucket.Label(at) != key.Bucket {
+	if pkErr != nil || skErr != nil || schema.TraitsOf(key.Base.Type).Summary != schema.RollupSummary || schema.EventBucket.Label(at) != key.Bucket {
 		return t, false
 	}
-	return schema.Target{Base: key.Base, Bucket: rule.bucket(), Start: at.UTC().Truncate(rule.bucket().Width())}, true
+	return schema.Target{Base: key.Base, Hour: at.UTC().Truncate(time.Hour)}, true
 }
 
 func storedEventTarget(pk, sk string) (schema.Target, bool) {
@@ -103,16 +103,16 @@ const data = "data"
 // changeOf returns the change that a record makes to a rollup, or nil for none. It subtracts a deleted event, unless TTL
 // deleted it. It subtracts and adds an event that was put again with other data. An event whose data can't be read is not
 // counted: if an event becomes unreadable, changeOf returns the change that subtracts it, and an error.
-func (r rule) changeOf(record *ddbstream.Record) (apply func(*parts.Rollup), err error) {
+func changeOf(record *ddbstream.Record) (apply func(*parts.Rollup), err error) {
 	switch record.Name {
 	case ddbstream.Insert:
-		numbers, err := r.numbers(record.New)
+		numbers, err := imageNumbers(record.New)
 		if err != nil {
 			return nil, err
 		}
 		return func(p *parts.Rollup) { p.Add(numbers) }, nil
 	case ddbstream.Remove:
-		numbers, err := r.numbers(record.Old)
+		numbers, err := imageNumbers(record.Old)
 		wasNotAdded := err != nil && record.Old.Present() // because its data couldn't be read
 		if record.Expired || wasNotAdded {
 			return nil, nil
@@ -122,8 +122,8 @@ func (r rule) changeOf(record *ddbstream.Record) (apply func(*parts.Rollup), err
 		}
 		return func(p *parts.Rollup) { p.Subtract(numbers) }, nil
 	case ddbstream.Modify:
-		before, beforeErr := r.numbers(record.Old)
-		after, afterErr := r.numbers(record.New)
+		before, beforeErr := imageNumbers(record.Old)
+		after, afterErr := imageNumbers(record.New)
 		switch {
 		case !record.Old.Present() || !record.New.Present():
 			return nil, cmp.Or(afterErr, beforeErr)
@@ -144,8 +144,8 @@ func (r rule) changeOf(record *ddbstream.Record) (apply func(*parts.Rollup), err
 	return nil, nil
 }
 
-// numbers returns the numbers of an event that the rule rolls up, by field; nil for an event without data.
-func (r rule) numbers(image ddbstream.Image) (map[string]string, error) {
+// imageNumbers returns the numbers of an event, by field; nil for an event without data.
+func imageNumbers(image ddbstream.Image) (map[string]string, error) {
 	if !image.Present() {
 		return nil, errors.New("its record lacks an image: set the stream's view type to NEW_AND_OLD_IMAGES")
 	}
@@ -156,7 +156,26 @@ func (r rule) numbers(image ddbstream.Image) (map[string]string, error) {
 	if !ok {
 		return nil, fmt.Errorf("its attribute %s is not a map", data)
 	}
-	maps.DeleteFunc(numbers, func(field, _ string) bool { return !r.wants(field) })
+	return numbers, nil
+}
+
+// EventNumbers returns the numbers of a stored event that are rolled up, by field; nil for an event without data. Of the
+// item it needs only the attribute data. It returns an error if the event can't be folded.
+func EventNumbers(item dynamo.Item) (map[string]string, error) {
+	value, hasData := item[data]
+	if !hasData {
+		return nil, nil
+	}
+	members, ok := value.(*types.AttributeValueMemberM)
+	if !ok {
+		return nil, fmt.Errorf("its attribute %s is not a map", data)
+	}
+	numbers := map[string]string{}
+	for field, member := range members.Value {
+		if n, ok := member.(*types.AttributeValueMemberN); ok {
+			numbers[field] = n.Value
+		}
+	}
 	return numbers, nil
 }
 

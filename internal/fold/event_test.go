@@ -78,15 +78,6 @@ func must(t rapid.TB, h *Handler, payload []byte) {
 	}
 }
 
-func hourly(t rapid.TB) Rules {
-	t.Helper()
-	rules, err := ParseRules(`[{"every":"1h"}]`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rules
-}
-
 // rollups returns an entity's rollups by the bucket's label.
 func rollups(t rapid.TB, db *dynamodb.Client, table, entity string) map[string]parts.Rollup {
 	t.Helper()
@@ -112,7 +103,7 @@ var start = time.Date(2026, 1, 31, 22, 30, 0, 0, time.UTC)
 func newEvents(t *testing.T, change func(*Settings)) (*Handler, *dynamodb.Client) {
 	t.Helper()
 	db := enginetest.Client(t)
-	settings := Settings{RollupsTable: enginetest.Tables(t, db).Rollups, Rules: hourly(t)}
+	settings := Settings{RollupsTable: enginetest.Tables(t, db).Rollups, Rollups: true}
 	if change != nil {
 		change(&settings)
 	}

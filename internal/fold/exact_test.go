@@ -124,11 +124,10 @@ func (w *world) end() {
 }
 
 // numbersOf returns the numbers of an event that its rollup has.
-func numbersOf(entity string, data map[string]any) map[string]string {
+func numbersOf(data map[string]any) map[string]string {
 	numbers := map[string]string{}
 	for field, value := range data {
-		n, ok := value.(map[string]any)["N"].(string)
-		if ok && (!strings.HasPrefix(entity, dayPrefix) || field == "t" || field == "w") {
+		if n, ok := value.(map[string]any)["N"].(string); ok {
 			numbers[field] = n
 		}
 	}

@@ -72,33 +72,29 @@ func TestUpdateOfASummary(t *testing.T) {
 
 // TestEventChanges checks what each record of an event changes in its rollup, of 5 events before, and which records fail.
 func TestEventChanges(t *testing.T) {
-	rules, err := ParseRules(`[{"prefix":"d","every":"1d","fields":["t"]},{"prefix":"h","every":"1h"}]`)
-	require.NoError(t, err)
 	const five, six, text, long = `{"M":{"t":{"N":"5"},"u":{"N":"7"},"text":{"S":"7"},"in":{"M":{"x":{"N":"1"}}},"wide":{"N":"12345678901234567"},"ünï c#ödé\"\\":{"N":"3"}}}`, `{"M":{"t":{"N":"6"}}}`, `{"S":"x"}`, "11111111111111111111111111111111111111111"
 	for _, c := range []struct {
-		kind, entity, old, new, sequence string
-		expired                          bool
-		want                             string
+		kind, old, new, sequence string
+		expired                  bool
+		want                     string
 	}{
-		{"INSERT", "h", "", five, "1", false, `E#h#2026-01-31T22: 6 events, t 5, u 7, ünï c#ödé"\ 3, 1 skipped`},
-		{"INSERT", "d", "", five, "1", false, "E#d#2026-01-31: 6 events, t 5, 0 skipped"},
-		{"INSERT", "other", "", five, "1", false, ""},
-		{"INSERT", "h", "", text, "1", false, "not a map"},
-		{"INSERT", "h", "", five, long, false, "sequence number"},
-		{"MODIFY", "h", five, five, "1", false, ""},
-		{"MODIFY", "h", five, five, long, false, ""},
-		{"MODIFY", "h", five, six, "1", false, `E#h#2026-01-31T22: 5 events, t 1, u -7, ünï c#ödé"\ -3, -1 skipped`},
-		{"MODIFY", "d", text, six, "1", false, "E#d#2026-01-31: 6 events, t 6, 0 skipped"},
-		{"MODIFY", "d", five, text, "1", false, `E#d#2026-01-31: 4 events, t -5, 0 skipped; reading an event of "d": its attribute data is not a map`},
-		{"REMOVE", "d", five, "", "1", false, "E#d#2026-01-31: 4 events, t -5, 0 skipped"},
-		{"REMOVE", "h", five, "", "1", true, ""},
-		{"REMOVE", "h", text, "", "1", false, ""},
-		{"REMOVE", "h", five, "", long, false, "sequence number"},
+		{"INSERT", "", five, "1", false, `E#h#2026-01-31T22: 6 events, t 5, u 7, ünï c#ödé"\ 3, 1 skipped`},
+		{"INSERT", "", text, "1", false, "not a map"},
+		{"INSERT", "", five, long, false, "sequence number"},
+		{"MODIFY", five, five, "1", false, ""},
+		{"MODIFY", five, five, long, false, ""},
+		{"MODIFY", five, six, "1", false, `E#h#2026-01-31T22: 5 events, t 1, u -7, ünï c#ödé"\ -3, -1 skipped`},
+		{"MODIFY", text, six, "1", false, "E#h#2026-01-31T22: 6 events, t 6, 0 skipped"},
+		{"MODIFY", five, text, "1", false, `E#h#2026-01-31T22: 4 events, t -5, u -7, ünï c#ödé"\ -3, -1 skipped; reading an event of "h": its attribute data is not a map`},
+		{"REMOVE", five, "", "1", false, `E#h#2026-01-31T22: 4 events, t -5, u -7, ünï c#ödé"\ -3, -1 skipped`},
+		{"REMOVE", five, "", "1", true, ""},
+		{"REMOVE", text, "", "1", false, ""},
+		{"REMOVE", five, "", long, false, "sequence number"},
 	} {
-		batch, err := ddbstream.Decode(windowed("s", happening{kind: c.kind, entity: c.entity, id: "x", at: start, old: c.old, new: c.new, sequence: c.sequence}))
+		batch, err := ddbstream.Decode(windowed("s", happening{kind: c.kind, entity: "h", id: "x", at: start, old: c.old, new: c.new, sequence: c.sequence}))
 		require.NoError(t, err)
 		batch.Records[0].Expired = c.expired
-		changes, got := newChangesByBucket(rules, "s"), ""
+		changes, got := newChangesByBucket("s"), ""
 		err = changes.addRecord(&batch.Records[0])
 		for of, b := range changes.list {
 			p := parts.Rollup{Events: 5}.Clone()
@@ -118,7 +114,7 @@ func TestEventChanges(t *testing.T) {
 	}
 	r := recordOf(t, "INSERT", "E#h#2026-01-31#0", schema.EventSortKey(start, "x"), "1", "", "")
 	for _, r.Name = range []ddbstream.Name{ddbstream.Insert, ddbstream.Modify, ddbstream.Remove} {
-		if err := newChangesByBucket(rules, "s").addRecord(r); err == nil || !strings.Contains(err.Error(), "lacks an image") {
+		if err := newChangesByBucket("s").addRecord(r); err == nil || !strings.Contains(err.Error(), "lacks an image") {
 			t.Errorf("%v without an image: %v", r.Name, err)
 		}
 	}
@@ -126,15 +122,13 @@ func TestEventChanges(t *testing.T) {
 
 // TestTargets checks the targets of items and of stored summaries.
 func TestTargets(t *testing.T) {
-	rules, err := ParseRules(`[{"every":"1h"},{"prefix":"day/","every":"1d"}]`)
-	require.NoError(t, err)
 	at := schema.EventSortKey(time.Date(2026, 1, 5, 13, 30, 0, 0, time.UTC), "x")
 	for _, c := range []struct{ pk, sk, want string }{
 		{"C#c#1", "+", "C#c#0"}, {"C#c#63", "+", "C#c#0"}, {"C#c#64", "+", "C#c#1"}, {"C#c#0", "+", ""}, {"C#c#1", "-", ""}, {"C#c", "+", ""},
-		{"E#e#2026-01-05#0", at, "E#e#2026-01-05T13"}, {"E#day/e#2026-01-05#0", at, "E#day/e#2026-01-05"}, {"E#e#2026-01-06#0", at, ""},
+		{"E#e#2026-01-05#0", at, "E#e#2026-01-05T13"}, {"E#e#2026-01-06#0", at, ""},
 		{"E#e#2026-01-05#0", "x", ""}, {"S#g#0", "x", ""}, {"", "", ""},
 	} {
-		got, ok := rules.Target(c.pk, c.sk)
+		got, ok := Target(c.pk, c.sk)
 		if ok != (c.want != "") || ok && got.String() != c.want {
 			t.Errorf("%q, %q: %v, %t; want %s", c.pk, c.sk, got, ok, c.want)
 		}

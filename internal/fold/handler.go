@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hotshard/hotshard/internal/base/ddbstream"
+	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/client"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -30,7 +31,7 @@ type Handler struct {
 	tops      *topFolder
 	rechecks  *recheckTask
 	cells     *cellsFolder
-	rules     Rules
+	rollups   bool
 	compactor *compactor
 	client    client.Updater
 	table     string
@@ -54,7 +55,7 @@ func New(settings Settings, client Client, log *slog.Logger) (*Handler, error) {
 		tops:      tops,
 		rechecks:  newRecheckTask(tops),
 		cells:     newCellsFolder(client, settings, time.Now),
-		rules:     settings.Rules,
+		rollups:   settings.Rollups,
 		client:    client,
 		table:     settings.RollupsTable,
 		now:       time.Now,
@@ -141,8 +142,10 @@ type job struct {
 // jobs returns the folds of a batch, and adds records that can't be folded to d.lost.
 func (d *delivery) jobs() (jobs []job) {
 	var sets []changeSet
-	for _, s := range summaries {
-		sets = append(sets, s.gather(d))
+	for form, s := range summaries {
+		if d.isOn(form) {
+			sets = append(sets, s.gather(d))
+		}
 	}
 	for i := range d.batch.Records {
 		r := &d.batch.Records[i]
@@ -157,6 +160,9 @@ func (d *delivery) jobs() (jobs []job) {
 	}
 	return jobs
 }
+
+// isOn reports whether summaries of this form are folded.
+func (h *Handler) isOn(form schema.Summary) bool { return form != schema.RollupSummary || h.rollups }
 
 // addRecord adds a record to each changeSet. It returns an error if the record can never be folded.
 func addRecord(sets []changeSet, r *ddbstream.Record) error {

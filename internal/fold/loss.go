@@ -36,10 +36,10 @@ func (d *delivery) targetOf(r *ddbstream.Record) (target string, ok bool) {
 		return schema.UnknownTarget(d.batch.StreamShard(), string(r.Sequence)), true
 	}
 	sk, _ := r.Keys.String(schema.SK)
-	t, ok := d.rules.Target(pk, sk)
+	t, ok := Target(pk, sk)
 	s, _ := summaryOf(t.Base.Type)
 	expiredWithItem := s.expires && r.Expired
-	if !ok || expiredWithItem {
+	if !ok || expiredWithItem || !d.isOn(schema.TraitsOf(t.Base.Type).Summary) {
 		return "", false
 	}
 	return t.String(), true

@@ -12,8 +12,8 @@ type Settings struct {
 	ItemsTable    string `env:"HOTSHARD_ITEMS_TABLE,notEmpty"`
 	RollupsTable  string `env:"HOTSHARD_ROLLUPS_TABLE,notEmpty"`
 	ShardMapTable string `env:"HOTSHARD_SHARD_MAP_TABLE,notEmpty"`
-	// Rules define which events are rolled up, and how; see ParseRules. "[]" rolls up none.
-	Rules Rules `env:"HOTSHARD_ROLLUP_RULES" envDefault:"[{\"every\":\"1h\"}]"`
+	// Rollups rolls up events by the hour.
+	Rollups bool `env:"HOTSHARD_ROLLUPS" envDefault:"true"`
 	// RollupRetention is how long an event rollup is kept after the end of its bucket, or its last fold if that is later:
 	// 24h or more, or 0 for ever. The retention of the events themselves does not affect rollups.
 	RollupRetention time.Duration `env:"HOTSHARD_ROLLUP_RETENTION" envDefault:"0"`

@@ -10,7 +10,7 @@ import (
 // summary has the functions that fold one form of summary.
 type summary struct {
 	// targetOf returns the target that an item folds into; ok is false for other items.
-	targetOf func(r Rules, pk, sk string) (t schema.Target, ok bool)
+	targetOf func(pk, sk string) (t schema.Target, ok bool)
 	// storedTarget returns the target of a summary, or of a fragment, by its key in the rollups
 	// table. ok is false for other items.
 	storedTarget func(pk, sk string) (t schema.Target, ok bool)
@@ -30,7 +30,7 @@ var summaries = map[schema.Summary]summary{
 	},
 	schema.RollupSummary: {
 		targetOf: eventTarget, storedTarget: storedEventTarget,
-		gather: func(d *delivery) changeSet { return newChangesByBucket(d.rules, d.batch.ShardID) },
+		gather: func(d *delivery) changeSet { return newChangesByBucket(d.batch.ShardID) },
 	},
 	schema.RankingSummary: {
 		targetOf: boardTarget, storedTarget: storedBoardTarget,
@@ -42,6 +42,16 @@ var summaries = map[schema.Summary]summary{
 func summaryOf(k schema.Kind) (s summary, ok bool) {
 	s, ok = summaries[schema.TraitsOf(k).Summary]
 	return s, ok
+}
+
+// Target returns the target that an item folds into. ok is false for items that are not folded, such as an event whose key
+// has another day than its time: no reader finds it.
+func Target(pk, sk string) (t schema.Target, ok bool) {
+	k, _, _ := schema.CutKind(pk)
+	if s, ok := summaryOf(k); ok {
+		return s.targetOf(pk, sk)
+	}
+	return t, false
 }
 
 // TargetOf returns the target of a summary, or of a fragment, by its key in the rollups table.

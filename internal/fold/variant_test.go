@@ -91,7 +91,7 @@ func newVariant(w *world, c config) *variant {
 func (v *variant) start() *container {
 	c := &container{}
 	client := enginetest.Around(v.db, func(in any, call func() error) error { return v.call(c, in, call) })
-	settings := Settings{ItemsTable: v.names.Items, RollupsTable: v.table, ShardMapTable: v.names.ShardMap, Rules: v.rules, BoardRecheck: recheck}
+	settings := Settings{ItemsTable: v.names.Items, RollupsTable: v.table, ShardMapTable: v.names.ShardMap, Rollups: true, BoardRecheck: recheck}
 	h, err := New(settings, client, slog.New(slog.DiscardHandler))
 	require.NoError(v.t, err)
 	h.now, h.counters, h.events, h.cells = v.now, newCounterFolder(client, v.table, v.now), newEventFolder(client, settings, v.now), newCellsFolder(client, settings, v.now)

@@ -37,7 +37,6 @@ type world struct {
 	random   *rand.Rand
 	streams  []*stream // by table
 	variants []*variant
-	rules    Rules
 
 	mu    sync.Mutex
 	clock time.Time
@@ -72,15 +71,12 @@ type logged struct {
 	at                     time.Time
 }
 
-const entities, dayPrefix = 4, "day/"
+const entities = 8
 
 func newWorld(t testing.TB, seed uint64) *world {
 	w := &world{t: t, db: enginetest.Client(t), random: rand.New(rand.NewPCG(seed, 0)), clock: enginetest.Later,
 		grown: map[string]bool{}, rollups: map[string]*parts.Rollup{}, poison: map[string]bool{}}
 	w.names = enginetest.Tables(t, w.db)
-	var err error
-	w.rules, err = ParseRules(`[{"prefix":"day/","every":"1d","fields":["t","w"]},{"every":"1h"}]`)
-	require.NoError(t, err)
 	for _, table := range schema.StreamTables() {
 		source, err := eventsource.OpenStream(t.Context(), w.db, enginetest.Streams(t, w.db), w.names.Table(table))
 		require.NoError(t, err)
@@ -227,9 +223,7 @@ func (w *world) settings(board string) boards.Settings {
 func (w *world) counter() string { return fmt.Sprint("c#", w.random.IntN(*keys)) }
 func (w *world) board() string   { return fmt.Sprint("b#", w.random.IntN(2)) }
 func (w *world) player() string  { return fmt.Sprint("p#", w.random.IntN(30)) }
-func (w *world) entity() string {
-	return []string{"", dayPrefix}[w.random.IntN(2)] + fmt.Sprint("e#", w.random.IntN(entities))
-}
+func (w *world) entity() string  { return fmt.Sprint("e#", w.random.IntN(entities)) }
 
 // put puts events, of which some were put before, with the same data or with other.
 func (w *world) put(ctx context.Context) {
@@ -330,7 +324,7 @@ func (w *world) learn(s *stream, record eventsource.Record) string {
 		text = `{"userIdentity":{"type":"Service","principalId":"dynamodb.amazonaws.com"},` + text[1:]
 	}
 	s.log = append(s.log, logged{text, record.Sequence, pk, sk, hash.Sum32(), w.now()})
-	target, ok := w.rules.Target(pk, sk)
+	target, ok := Target(pk, sk)
 	image := r.Dynamodb.NewImage
 	if r.EventName == "REMOVE" {
 		image = r.Dynamodb.OldImage
@@ -340,16 +334,16 @@ func (w *world) learn(s *stream, record eventsource.Record) string {
 	case !ok:
 	case r.EventName == "REMOVE":
 		if isEvent && isMap && !expired {
-			w.rollup(target.String()).Subtract(numbersOf(target.Base.Name, data))
+			w.rollup(target.String()).Subtract(numbersOf(data))
 		}
 	case isEvent && !isMap, target.Base.Type == schema.Counter && image["value"] == nil:
 		w.poison[target.String()] = true
 	case isEvent && r.EventName == "INSERT":
-		w.rollup(target.String()).Add(numbersOf(target.Base.Name, data))
+		w.rollup(target.String()).Add(numbersOf(data))
 	case isEvent && !reflect.DeepEqual(image["data"], r.Dynamodb.OldImage["data"]):
 		before, _ := r.Dynamodb.OldImage["data"]["M"].(map[string]any)
-		w.rollup(target.String()).Subtract(numbersOf(target.Base.Name, before))
-		w.rollup(target.String()).Add(numbersOf(target.Base.Name, data))
+		w.rollup(target.String()).Subtract(numbersOf(before))
+		w.rollup(target.String()).Add(numbersOf(data))
 	}
 	return sk
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/test/require"
-	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -35,14 +34,16 @@ func TestManyRollupsAreRejected(t *testing.T) {
 		values[fmt.Sprint(i, strings.Repeat(`"`, parts.MaxFieldName-2))] = "12345.6789"
 	}
 	part.Add(values)
-	client := &unreadable{}
-	for hour := range 300 {
+	var items []dynamo.Item
+	for hour := range 480 {
 		item := part.Attributes()
-		maps.Copy(item, dynamo.Key(schema.RollupKey("e", shard.Hour, start.Add(time.Duration(hour)*time.Hour), "s")))
-		client.items = append(client.items, item)
+		maps.Copy(item, dynamo.Key(schema.RollupKey("e", start.Add(time.Duration(hour)*time.Hour), "s")))
+		items = append(items, item)
 	}
-	r := &rollupReader{client: client, table: "r"}
 	for days, fits := range map[int]bool{2: true, 20: false} {
+		client := &unreadable{}
+		client.items = items[:24*days]
+		r := &rollupReader{client: client, table: "r"}
 		in := &rollupsInput{Entity: "e", From: httpapi.Time{Time: start}, To: httpapi.Time{Time: start.AddDate(0, 0, days)}, Every: "1h"}
 		out, err := r.listRollups(t.Context(), in, start.AddDate(0, 1, 0))
 		if (err == nil) != fits || !fits && !strings.HasPrefix(faultOf(err), "query.from ") {

@@ -20,7 +20,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/httpapi"
-	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/client"
 )
 
@@ -33,7 +32,7 @@ type rollupsInput struct {
 	Entity httpapi.Name `query:"entity" required:"true" example:"sensor-1"`
 	From   httpapi.Time `query:"from" doc:"RFC 3339; the first bucket contains it. Default: as for events, but at most 1,000 buckets"`
 	To     httpapi.Time `query:"to" doc:"RFC 3339; the last bucket starts before it. Default: now"`
-	Every  string       `query:"every" enum:"1h,2h,3h,4h,6h,8h,12h,1d" default:"1h" doc:"Length of a bucket. Entities with daily rollups need 1d"`
+	Every  string       `query:"every" enum:"1h,2h,3h,4h,6h,8h,12h,1d" default:"1h" doc:"Length of a bucket"`
 }
 
 type rollupAnswer struct {
@@ -82,9 +81,6 @@ func (r *rollupReader) listRollups(ctx context.Context, in *rollupsInput, now ti
 	if err := r.addFragments(ctx, string(in.Entity), buckets); err != nil {
 		return nil, err
 	}
-	if buckets.hasDaily && buckets.every < oneDay {
-		return nil, httpapi.InvalidAt("query.every", "the entity's rollups in this range are daily: ask for every=1d", in.Every)
-	}
 	out := &rollupsOutput{}
 	out.Body.Rollups = buckets.rollups()
 	if weight, err := httpapi.WeightOf(out.Body); err != nil || weight > httpapi.MaxAnswer {
@@ -100,9 +96,8 @@ type bucketRange struct {
 	now      time.Time
 	oldest   time.Time // buckets that ended earlier have expired, although fragments of them may exist
 
-	mu       sync.Mutex
-	sums     map[time.Time]*parts.Rollup // by start
-	hasDaily bool                        // some rollups are of days
+	mu   sync.Mutex
+	sums map[time.Time]*parts.Rollup // by start
 }
 
 // rangeOf validates the parameters, and returns the range with its defaults.
@@ -172,17 +167,15 @@ func (r *rollupReader) readPartition(ctx context.Context, pk string, buckets *bu
 	return nil
 }
 
-// addFragment adds one stream shard's fragment of a rollup if it is in the range and has not expired.
+// addFragment adds one stream shard's fragment of a rollup if it has not expired.
 func (b *bucketRange) addFragment(item dynamo.Item) error {
 	sk := dynamo.Text(item, schema.SK)
-	bucket, start, _, err := schema.ParseRollupSortKey(sk)
+	start, _, err := schema.ParseRollupSortKey(sk)
 	if err != nil {
 		return err
 	}
-	end := start.Add(bucket.Width())
-	inRange := start.Before(b.to) && end.After(b.from)
-	expired := !b.oldest.IsZero() && !end.After(b.oldest)
-	if !inRange || expired {
+	expired := !b.oldest.IsZero() && !start.Add(time.Hour).After(b.oldest)
+	if expired {
 		return nil
 	}
 	part, err := parts.RollupPart(item, b.now)
@@ -194,7 +187,6 @@ func (b *bucketRange) addFragment(item dynamo.Item) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.hasDaily = b.hasDaily || bucket == shard.Day
 	start = start.Truncate(b.every)
 	if b.sums[start] == nil {
 		b.sums[start] = &parts.Rollup{}

@@ -17,18 +17,17 @@ import (
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/internal/httpapi"
 	"github.com/hotshard/hotshard/internal/test/require"
-	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // putRollup stores a stream shard's fragment of a rollup, of one event for each number.
-func (r *rig) putRollup(entity string, width shard.Bucket, at time.Time, streamShard string, more dynamo.Item, numbers ...string) {
+func (r *rig) putRollup(entity string, at time.Time, streamShard string, more dynamo.Item, numbers ...string) {
 	r.t.Helper()
 	p := parts.Rollup{}.Clone()
 	for _, n := range numbers {
 		p.Add(map[string]string{"t": n})
 	}
 	item := p.Attributes()
-	pk, sk := schema.RollupKey(entity, width, at, streamShard)
+	pk, sk := schema.RollupKey(entity, at, streamShard)
 	item["pk"], item["sk"] = dynamo.String(pk), dynamo.String(sk)
 	maps.Copy(item, more)
 	r.putItem(r.names.Rollups, item)
@@ -70,11 +69,11 @@ func TestRollups(t *testing.T) {
 	r := newRig(t)
 	entity := "a/b#2026-01#c ü"
 	end := time.Date(2026, 1, 31, 22, 0, 0, 0, time.UTC)
-	r.putRollup(entity, shard.Hour, end, "s1", nil, "1", "2.5")
-	r.putRollup(entity, shard.Hour, end, "s2", dynamo.Item{"skipped": dynamo.Decimal("3")}, "999999999999999", "-7")
-	r.putRollup(entity, shard.Hour, end.Add(2*time.Hour), "s1", nil, "1", "1", "0")
-	r.putRollup(entity, shard.Hour, end.Add(time.Hour), "s1", nil) // no events
-	r.putRollup("a/b", shard.Hour, end, "s1", nil, "1")
+	r.putRollup(entity, end, "s1", nil, "1", "2.5")
+	r.putRollup(entity, end, "s2", dynamo.Item{"skipped": dynamo.Decimal("3")}, "999999999999999", "-7")
+	r.putRollup(entity, end.Add(2*time.Hour), "s1", nil, "1", "1", "0")
+	r.putRollup(entity, end.Add(time.Hour), "s1", nil) // no events
+	r.putRollup("a/b", end, "s1", nil, "1")
 
 	q := "entity=" + url.QueryEscape(entity)
 	first := "2026-01-31T22:00:00.000Z 4: 999999999999995.5 of 4, -7 to 999999999999999, mean 249999999999998.875, skipped 3"
@@ -97,24 +96,10 @@ func TestRollupsExpireWhole(t *testing.T) {
 	r.serve(r.client, func(s *Settings) { s.RollupRetention = 24 * time.Hour })
 	hour := r.now
 	late := dynamo.Item{"expires_at": dynamo.Decimal(fmt.Sprint(r.now.Unix() + 9999))}
-	r.putRollup("e", shard.Hour, hour.Add(-26*time.Hour), "s1", late, "1")
-	r.putRollup("e", shard.Hour, hour.Add(-23*time.Hour), "s1", late, "2")
+	r.putRollup("e", hour.Add(-26*time.Hour), "s1", late, "1")
+	r.putRollup("e", hour.Add(-23*time.Hour), "s1", late, "2")
 	r.wantRollups("entity=e&from="+hour.Add(-48*time.Hour).Format(time.RFC3339),
 		hour.Add(-23*time.Hour).Format("2006-01-02T15:04:05.000Z")+" 1: 2 of 1, 2 to 2, mean 2")
-}
-
-// TestRollupsByDay checks that a day adds up daily and hourly rollups, and that a daily rollup can't be read by the hour.
-func TestRollupsByDay(t *testing.T) {
-	r := newRig(t)
-	day := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
-	r.putRollup("e", shard.Day, day, "s1", nil, "1")
-	r.putRollup("e", shard.Day, day, "s2", nil, "2")
-	r.putRollup("e", shard.Hour, day.Add(13*time.Hour), "s2", nil, "3") // from before the rule changed
-	r.putRollup("e", shard.Hour, day.Add(37*time.Hour), "s2", nil, "4")
-	r.wantRollups("entity=e&every=1d&from=2026-01-05T12:00:00Z&to=2026-01-05T13:00:00Z",
-		"2026-01-05T00:00:00.000Z 3: 6 of 3, 1 to 3, mean 2")
-	r.wantRollups("entity=e&from=2026-01-06T00:00:00Z&to=2026-01-07T00:00:00Z", "2026-01-06T13:00:00.000Z 1: 4 of 1, 4 to 4, mean 4")
-	r.wantInvalid("/v1/rollups?entity=e&from=2026-01-05T12:00:00Z&to=2026-01-05T13:00:00Z", "query.every")
 }
 
 func TestInvalidRollupParameters(t *testing.T) {

@@ -427,7 +427,7 @@ func TestAnswersFromTops(t *testing.T) {
 func TestBrokenFragments(t *testing.T) {
 	at := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	b := &bucketRange{from: at, to: at.Add(time.Hour), every: time.Hour, now: at, sums: map[time.Time]*parts.Rollup{}}
-	broken := dynamo.Key(schema.RollupKey("e", shard.Hour, at, "s"))
+	broken := dynamo.Key(schema.RollupKey("e", at, "s"))
 	broken["events"] = dynamo.String("x")
 	for name, it := range map[string]dynamo.Item{"a fragment": broken, "a sort key": dynamo.Key("p", "x")} {
 		if err := b.addFragment(it); err == nil || len(b.sums) > 0 {
@@ -540,7 +540,7 @@ func TestEachReadIsNeeded(t *testing.T) {
 		"/v1/events?entity=e&from=2026-01-04T00:00:00Z&order=desc":       {200, ""},
 		"/v1/events?entity=e&from=2026-01-05T00:00:00Z&cursor=" + cursor: {200, "e  2026-01-05T12:01:00.000Z 2026-01-05T12:00:00.000Z#x E#e#2026-01-05#0 103"},
 		"/v1/events/x?entity=e&time=2026-01-05T12:00:00Z":                {404, "e  E#e#2026-01-05#0 2026-01-05T12:00:00.000Z#x 1 true"},
-		"/v1/rollups?entity=e&from=2026-01-05T00:00:00Z":                 {200, "r  2026-01-05U 2026-01-05 E#e#2026-01 0"},
+		"/v1/rollups?entity=e&from=2026-01-05T00:00:00Z":                 {200, "r  2026-01-05T13 2026-01-05T00 E#e#2026-01 0"},
 		"/v1/leaderboards?board=b&period=week&limit=9":                   {404, "i  B#b - true, r  L#b#2026-W02 top false"},
 		"/v1/leaderboards/rank?board=b&player=p&period=day":              {404, "i  B#b - true, i  L#b#2026-01-05#p b 1 true"},
 		"/v1/sessions?group=g":                                           {200, "i by_group s$ s#  S#g#0 5000"},

@@ -116,9 +116,7 @@ func deliver(t *testing.T, client faulty, names schema.Names) (stop func()) {
 		Heat: client, Shards: hotkeys.OpenShards(client, settings), Log: log, Now: time.Now,
 	})
 	require.NoError(t, err)
-	rules, err := fold.ParseRules(`[{"every":"1h"}]`)
-	require.NoError(t, err)
-	aggregator, err := fold.New(fold.Settings{RollupsTable: names.Rollups, ItemsTable: names.Items, ShardMapTable: names.ShardMap, Rules: rules}, client, log)
+	aggregator, err := fold.New(fold.Settings{RollupsTable: names.Rollups, ItemsTable: names.Items, ShardMapTable: names.ShardMap, Rollups: true}, client, log)
 	require.NoError(t, err)
 	return enginetest.Deliver(t, client.Client, names, "reader", reader.New(detector, aggregator, log, time.Now), func(o *eventsource.MappingOptions) { o.BatchSize = 8 })
 }

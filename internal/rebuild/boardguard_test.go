@@ -67,7 +67,7 @@ func TestScoresDuringARepair(t *testing.T) {
 					time.Sleep(pause) // usually enough for the fold
 				}
 			})
-			o := rebuild.Options{Names: r.names, Rules: r.rules, EventRetention: retention, Repair: true, IndexLag: time.Millisecond, Wait: 20 * time.Second, Poll: 100 * time.Millisecond}
+			o := rebuild.Options{Names: r.names, Rollups: true, EventRetention: retention, Repair: true, IndexLag: time.Millisecond, Wait: 20 * time.Second, Poll: 100 * time.Millisecond}
 			found := check(t, rebuild.New(o, client), boardTarget("b"))
 			if !reached || len(found) == 0 || !found[0].Repaired {
 				t.Errorf("a score before %s: written %t, findings %+v, want one that was repaired", moment, reached, found)

@@ -7,24 +7,14 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/parts"
-	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // events checks event rollups, bucket by bucket.
 type events struct{ *tools }
 
-// hasRule reports whether the rules would make this rollup of an entity's hour or day.
-func (e *tools) hasRule(t schema.Target) bool {
-	width, ok := e.o.Rules.Bucket(t.Base.Name)
-	return ok && width == t.Bucket
-}
-
 func (e *events) check(ctx context.Context, target schema.Target) (Result, error) {
 	b := &bucket{events: e, Bucket: parts.BucketFor(target)}
-	switch {
-	case !e.hasRule(target):
-		return oneFinding(NoRule, fmt.Sprintf("no rule rolls up its events by the %s", target.Bucket)), nil
-	case e.tooOld(b.Bucket):
+	if e.tooOld(b.Bucket) {
 		return oneFinding(TooOld, ""), nil
 	}
 	result, err := checkWithProof(ctx, e.tools, b)
@@ -69,12 +59,11 @@ func (e *events) readFragments(ctx context.Context, b parts.Bucket) (read []part
 // maxBuckets bounds the buckets of one entity that one check covers.
 const maxBuckets = 100_000
 
-// targets returns the whole buckets of an entity in a range. A zero From is the oldest day that can be checked, and a
-// zero To is the end of the current bucket.
+// targets returns the whole hours of an entity in a range. A zero From is the oldest day that can be checked, and a
+// zero To is the end of the current hour.
 func (e *events) targets(entity string, bounds Range) ([]schema.Target, error) {
-	width, ok := e.o.Rules.Bucket(entity)
-	if !ok {
-		return nil, fmt.Errorf("no rule rolls up the events of %q: set --rules or HOTSHARD_ROLLUP_RULES, as the aggregator has it", entity)
+	if !e.o.Rollups {
+		return nil, fmt.Errorf("the events of %q are not rolled up: set HOTSHARD_ROLLUPS as the aggregator has it", entity)
 	}
 	if bounds.From.IsZero() && e.o.EventRetention == 0 {
 		return nil, fmt.Errorf("events of %q are kept for ever: say with --from where the check starts", entity)
@@ -82,17 +71,16 @@ func (e *events) targets(entity string, bounds Range) ([]schema.Target, error) {
 	if bounds.From.IsZero() {
 		bounds.From = e.oldest().Truncate(oneDay)
 	}
-	step := width.Width()
 	if bounds.To.IsZero() {
-		bounds.To = e.o.Now().UTC().Truncate(step).Add(step)
+		bounds.To = e.o.Now().UTC().Truncate(time.Hour).Add(time.Hour)
 	}
-	start := bounds.From.UTC().Add(step - 1).Truncate(step) // rounded up
-	if n := bounds.To.Sub(start) / step; n > maxBuckets {
-		return nil, fmt.Errorf("entity %q: %d %ss from %s to %s: check at most %d at a time", entity, n, width, bounds.From.Format(time.DateOnly), bounds.To.Format(time.DateOnly), maxBuckets)
+	start := bounds.From.UTC().Add(time.Hour - 1).Truncate(time.Hour) // rounded up
+	if n := bounds.To.Sub(start) / time.Hour; n > maxBuckets {
+		return nil, fmt.Errorf("entity %q: %d hours from %s to %s: check at most %d at a time", entity, n, bounds.From.Format(time.DateOnly), bounds.To.Format(time.DateOnly), maxBuckets)
 	}
 	var list []schema.Target
-	for ; !start.Add(step).After(bounds.To); start = start.Add(step) {
-		list = append(list, parts.Bucket{Entity: entity, Width: width, Start: start}.Target())
+	for ; !start.Add(time.Hour).After(bounds.To); start = start.Add(time.Hour) {
+		list = append(list, parts.Bucket{Entity: entity, Start: start}.Target())
 	}
 	return list, nil
 }
@@ -181,17 +169,9 @@ func (b *bucket) unchanged(first, second *comparison) bool {
 }
 
 // repair returns how a rollup at rest differs from its events, and repairs it if the options allow a repair.
-func (b *bucket) repair(ctx context.Context, second *comparison, watermarks map[string]string) (Result, error) {
-	result := second.finding()
+func (b *bucket) repair(ctx context.Context, second *comparison, watermarks map[string]string) (result Result, err error) {
+	result = second.finding()
 	f := &result.Findings[0]
-	other, err := b.overlapping(ctx)
-	if err != nil {
-		return Result{}, err
-	}
-	if other != "" {
-		f.State, f.Detail = Mixed, "there is also a rollup of "+other
-		return result, nil
-	}
 	needsLower := f.State == Fewer
 	if !b.o.Repair || needsLower && !b.o.Lower {
 		return result, nil
@@ -205,28 +185,4 @@ func (b *bucket) repair(ctx context.Context, second *comparison, watermarks map[
 		f.Repaired, err = b.removeCopies(ctx, second.events)
 	}
 	return result, err
-}
-
-// overlapping returns the label of a rollup of the other width, hour or day, that overlaps the bucket; "" if there is
-// none. If the rules changed, that rollup may count some of the bucket's events.
-func (b *bucket) overlapping(ctx context.Context) (label string, err error) {
-	others := []parts.Bucket{{Entity: b.Entity, Width: shard.Day, Start: b.Start.Truncate(oneDay)}}
-	if b.Width == shard.Day {
-		others = nil
-		for start := b.Start; start.Before(b.End()); start = start.Add(time.Hour) {
-			others = append(others, parts.Bucket{Entity: b.Entity, Width: shard.Hour, Start: start})
-		}
-	}
-	for _, other := range others {
-		read, err := b.readFragments(ctx, other)
-		if err != nil {
-			return "", err
-		}
-		for _, fragment := range read {
-			if fragment.Value.Events != 0 && fragment.Counts(b.o.Now()) {
-				return other.Label(), nil
-			}
-		}
-	}
-	return "", nil
 }

@@ -15,12 +15,11 @@ import (
 	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
-	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 func (r *rig) parts(t testing.TB, entity string, at time.Time) []parts.Part[parts.Rollup] {
 	t.Helper()
-	return r.read(t, parts.Bucket{Entity: entity, Width: shard.Hour, Start: at})
+	return r.read(t, parts.Bucket{Entity: entity, Start: at})
 }
 
 func (r *rig) read(t testing.TB, b parts.Bucket) []parts.Part[parts.Rollup] {
@@ -35,7 +34,7 @@ func (r *rig) part(t testing.TB, entity string, at time.Time) (pk, sk string) {
 	t.Helper()
 	for _, p := range r.parts(t, entity, at) {
 		if p.Value.Events > 0 {
-			return schema.RollupKey(entity, shard.Hour, at, p.StreamShard)
+			return schema.RollupKey(entity, at, p.StreamShard)
 		}
 	}
 	t.Fatalf("the rollup of %s is empty", entity)
@@ -113,42 +112,12 @@ func TestBucketsThatCannotBeCompared(t *testing.T) {
 // stored returns a rollup's fragments as text.
 func (r *rig) stored(t testing.TB, entity string, at time.Time) string {
 	t.Helper()
-	pk, _ := schema.RollupKey(entity, shard.Hour, at, "")
+	pk, _ := schema.RollupKey(entity, at, "")
 	var list []string
 	for _, it := range enginetest.Query(t, r.db, r.names.Rollups, pk) {
 		list = append(list, fmt.Sprint(it["sk"], it["seq"], it["events"]))
 	}
 	return strings.Join(list, ", ")
-}
-
-// TestMixedWidths checks that a repair leaves a day alone whose events are in rollups of both widths. The
-// rules have changed on that day.
-func TestMixedWidths(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	at := hour()
-	day := schema.Target{Base: hourTarget("e", at).Base, Bucket: shard.Day, Start: at.Truncate(24 * time.Hour)}
-	r.put(t, "e", at, 2)
-	r.fold(t)
-	hourly := r.rules
-	r.rules = rules(t, `[{"every":"1d"}]`)
-	r.run(t, nil)
-	r.put(t, "e", at.Add(time.Minute), 2)
-	enginetest.Eventually(t, func() bool {
-		return len(r.read(t, parts.Bucket{Entity: "e", Width: shard.Day, Start: day.Start})) > 0
-	})
-	for target, detail := range map[schema.Target]string{
-		day:                 "a rollup of " + shard.Hour.Label(at),
-		hourTarget("e", at): "a rollup of " + shard.Day.Label(at),
-	} {
-		if r.rules = hourly; target == day {
-			r.rules = rules(t, `[{"every":"1d"}]`)
-		}
-		found := check(t, r.checker(repairing), target)
-		if len(found) != 1 || found[0].State != rebuild.Mixed || !strings.Contains(found[0].Detail, detail) {
-			t.Errorf("found %+v, want %s", found, detail)
-		}
-	}
 }
 
 // TestBusyBucket checks that a check gives up a rollup into which something is folded after each read. It
@@ -164,14 +133,14 @@ func TestBusyBucket(t *testing.T) {
 	client := beforePut(r.acknowledging(r.db, 0), func() {
 		r.update(t, r.names.Rollups, pk, sk, "SET seq = :s", item{":s": dynamo.String(fmt.Sprintf("%040d", time.Now().UnixNano()))})
 	})
-	a := rebuild.New(rebuild.Options{Names: r.names, Rules: r.rules, Repair: true, Lower: true, Wait: 20 * time.Second, Poll: time.Millisecond}, client)
+	a := rebuild.New(rebuild.Options{Names: r.names, Rollups: true, Repair: true, Lower: true, Wait: 20 * time.Second, Poll: time.Millisecond}, client)
 	if found := check(t, a, hourTarget("e", at)); len(found) != 1 || found[0].State != rebuild.Busy || found[0].Repaired {
 		t.Fatalf("findings %+v, want one, busy and not repaired", found)
 	}
 	for now, bad := range map[time.Time]int{at.Add(119 * time.Minute): 0, at.Add(121 * time.Minute): 1} {
 		begun := time.Now()
 		a := rebuild.New(rebuild.Options{
-			Names: r.names, Rules: r.rules, Repair: true, Lower: true, Wait: 20 * time.Second, Poll: time.Millisecond,
+			Names: r.names, Rollups: true, Repair: true, Lower: true, Wait: 20 * time.Second, Poll: time.Millisecond,
 			Now: func() time.Time { return now.Add(time.Since(begun)) },
 		}, client)
 		report, err := a.Run(t.Context(), rebuild.List(hourTarget("e", at)), nil)

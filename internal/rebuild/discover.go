@@ -24,7 +24,7 @@ func (r Range) contains(b parts.Bucket) bool {
 }
 
 // All returns the source of all counters that have or had several write shards, all boards' periods, and all buckets in a
-// range that have a rule and items or summaries. It also has counters with one write shard whose item can't be read. The
+// range that have items or summaries, if Options.Rollups is set. It also has counters with one write shard whose item can't be read. The
 // source scans the tables consistently, and keeps about 60 bytes for each target.
 func (a *Checker) All(bounds Range) Source {
 	return func(ctx context.Context, emit func(schema.Target) error) error {
@@ -40,8 +40,7 @@ func (a *Checker) All(bounds Range) Source {
 		}
 		scan(a.o.Names.Rollups, "pk, sk", func(_ item, pk, sk string) (schema.Target, bool) {
 			t, ok := fold.TargetOf(pk, sk)
-			isBucketWithoutRule := t.Bucket != "" && !a.hasRule(t)
-			return t, ok && !isBucketWithoutRule
+			return t, ok && a.isChecked(t)
 		})
 		return group.Wait()
 	}
@@ -58,18 +57,21 @@ func (a *Checker) Stored(base schema.BaseKey, also ...schema.Target) Source {
 		return a.scanner.Table(ctx, a.o.Names.Rollups, "pk, sk, "+schema.RollupSequence, func(page []item) error {
 			return d.emitPage(page, func(it item, pk, sk string) (schema.Target, bool) {
 				t, ok := fold.TargetOf(pk, sk)
-				emptied := t.Bucket != "" && strings.HasSuffix(dynamo.Text(it, schema.RollupSequence), schema.EmptiedSuffix)
+				emptied := !t.Hour.IsZero() && strings.HasSuffix(dynamo.Text(it, schema.RollupSequence), schema.EmptiedSuffix)
 				return t, ok && t.Base == base && !emptied
 			})
 		})
 	}
 }
 
+// isChecked reports whether a target is no event rollup, or these are on.
+func (a *Checker) isChecked(t schema.Target) bool { return t.Hour.IsZero() || a.o.Rollups }
+
 // itemTarget returns the target that an item folds into. For an unreadable write shard 0, which is
 // never folded, it returns the counter.
 func (a *Checker) itemTarget(it item, pk, sk string) (schema.Target, bool) {
-	if t, ok := a.o.Rules.Target(pk, sk); ok {
-		return t, ok
+	if t, ok := fold.Target(pk, sk); ok {
+		return t, a.isChecked(t)
 	}
 	key, err := schema.ParseKey(pk)
 	if err != nil || schema.TraitsOf(key.Base.Type).Summary != schema.PartialSummary || key.Shard > 0 || sk != schema.SoleSK {
@@ -94,7 +96,7 @@ func (d *discovery) emitPage(page []item, targetOf func(it item, pk, sk string) 
 	for _, it := range page {
 		t, ok := targetOf(it, dynamo.Text(it, schema.PK), dynamo.Text(it, schema.SK))
 		t.Partial = 0 // the whole counter is checked
-		isOutsideRange := t.Bucket != "" && !d.r.contains(parts.BucketFor(t))
+		isOutsideRange := !t.Hour.IsZero() && !d.r.contains(parts.BucketFor(t))
 		if !ok || isOutsideRange {
 			continue
 		}

@@ -53,7 +53,7 @@ func (r *eraseRig) fill(t *testing.T, k schema.BaseKey, shards int) {
 	case schema.Event:
 		r.put(t, k.Name, now.Add(-60*time.Hour), 60, time.Hour-time.Minute)
 		r.putItem(t, r.names.Events, schema.Key{Base: k, Bucket: "1969-07-20", Shard: 0}.String(), "1969-07-20T20:17:40.000Z#id", item{})
-		target := schema.EventTarget(k.Name, "hour", now)
+		target := schema.EventTarget(k.Name, now)
 		r.putItem(t, r.names.Rollups, r.failure(target), target, item{})
 	case schema.Board:
 		require.NoError(t, r.boards.Configure(t.Context(), k.Name, boards.Settings{Mode: boards.Total, Size: 5, Periods: []boards.Period{boards.AllTime, boards.Daily, boards.Weekly}}))

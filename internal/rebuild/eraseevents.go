@@ -101,12 +101,11 @@ func (e *entityTraces) awaitFolds(ctx context.Context, list days) error {
 	}
 	var places []parts.EventPlace
 	for day, pks := range list {
-		b := parts.Bucket{Entity: e.base.Name, Width: shard.Day, Start: day}
 		for n := range entry.Most() {
-			pks[eventPartition(b, n)] = true
+			pks[eventPartition(parts.Bucket{Entity: e.base.Name, Start: day}, n)] = true
 		}
 		for pk := range pks {
-			places = append(places, parts.EventPlace{Bucket: b, PK: pk})
+			places = append(places, parts.EventPlace{PK: pk, Width: shard.Day, Start: day})
 		}
 	}
 	missing, err := e.prover.ProveAllEvents(ctx, places)
@@ -123,7 +122,7 @@ func (e *entityTraces) daysWithRollups(ctx context.Context) (days, error) {
 	err := e.checker.Stored(e.base)(ctx, func(t schema.Target) error {
 		mu.Lock()
 		defer mu.Unlock()
-		found.add(t.Start.UTC().Truncate(shard.Day.Width()), "")
+		found.add(t.Hour.UTC().Truncate(shard.Day.Width()), "")
 		return nil
 	})
 	return found, err

@@ -36,7 +36,6 @@ type eraseRig struct {
 func newEraseRig(t *testing.T) *eraseRig {
 	t.Helper()
 	r := newRig(t)
-	r.rules = rules(t, `[{"every":"1h"},{"prefix":"day","every":"1d"}]`)
 	return &eraseRig{
 		rig: r, handler: r.aggregator(t, r.db),
 		boards:  boards.New(r.db, r.names.Items, r.shards, boards.Options{Retention: retention}),

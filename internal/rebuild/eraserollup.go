@@ -14,7 +14,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/fold/parts"
-	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 // Bounds of cleaning rollups.
@@ -26,25 +25,11 @@ const (
 
 type fragments = []parts.Part[parts.Rollup]
 
-// cleanDay cleans a day's rollups, after all deletes are folded. If the day has events, and rollups both of hours and of
-// the day, it only reports this: folds subtracted the deleted events only from rollups of the newest rule's width.
+// cleanDay cleans a day's rollups, after all deletes are folded.
 func (e *entityTraces) cleanDay(ctx context.Context, day time.Time) error {
 	buckets, err := e.bucketsOf(ctx, day)
 	if err != nil {
 		return err
-	}
-	mixed := slices.ContainsFunc(buckets, func(b parts.Bucket) bool { return b.Width != buckets[0].Width })
-	if mixed {
-		whole := parts.Bucket{Entity: e.base.Name, Width: shard.Day, Start: day}
-		found, err := e.readEvents(ctx, whole, nil)
-		if err != nil {
-			return err
-		}
-		if found.count > 0 {
-			e.keptEvents(whole, found)
-			e.leaveInexact(whole, "it is in hours and in days")
-			return nil
-		}
 	}
 	for _, b := range buckets {
 		if err := e.cleanRollup(ctx, b); err != nil {
@@ -56,15 +41,16 @@ func (e *entityTraces) cleanDay(ctx context.Context, day time.Time) error {
 
 // bucketsOf returns the buckets of a day whose rollups have fragments that are not emptied.
 func (e *entityTraces) bucketsOf(ctx context.Context, day time.Time) (list []parts.Bucket, err error) {
-	pk, sk := schema.RollupKey(e.base.Name, shard.Day, day, "")
+	pk, _ := schema.RollupKey(e.base.Name, day, "")
+	low, high := schema.RollupSortBounds(day, day.Add(oneDay))
 	in := &dynamodb.QueryInput{
 		TableName: &e.o.Names.Rollups, ConsistentRead: aws.Bool(true),
-		KeyConditionExpression:    aws.String("pk = :pk AND begins_with(sk, :day)"),
-		ExpressionAttributeValues: item{":pk": dynamo.String(pk), ":day": dynamo.String(strings.TrimSuffix(sk, "#"))},
+		KeyConditionExpression:    aws.String("pk = :pk AND sk BETWEEN :low AND :high"),
+		ExpressionAttributeValues: item{":pk": dynamo.String(pk), ":low": dynamo.String(low), ":high": dynamo.String(high)},
 	}
 	for it, err := range dynamo.Items(ctx, e.client, in) {
 		if err != nil {
-			return nil, fmt.Errorf("reading the rollups of %q, %s: %w", pk, sk, err)
+			return nil, fmt.Errorf("reading the rollups of %q from %s: %w", pk, low, err)
 		}
 		b, _, ok := parts.BucketOf(pk, dynamo.Text(it, schema.SK))
 		isEmptied := strings.HasSuffix(dynamo.Text(it, schema.RollupSequence), schema.EmptiedSuffix)
@@ -183,7 +169,7 @@ func (e *entityTraces) mergeFragments(ctx context.Context, bucket parts.Bucket) 
 func (e *entityTraces) leaveInexact(b parts.Bucket, why string) {
 	from, to := b.Start.Format(time.RFC3339), b.End().Format(time.RFC3339)
 	command := e.options.Commands.Line("check", "--repair", "--lower", "--type", string(schema.Event), "--name", b.Entity, "--from", from, "--to", to)
-	e.reportLeftForRepair("the rollup of %s may count deleted events, because %s: once that %s is over, %s", b.Label(), why, b.Width, command)
+	e.reportLeftForRepair("the rollup of %s may count deleted events, because %s: once that hour is over, %s", b.Label(), why, command)
 }
 
 // keptEvents reports that events of a bucket were kept, if there are any; found may be nil.

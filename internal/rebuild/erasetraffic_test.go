@@ -147,7 +147,7 @@ func (r *eraseRig) eraseUsed(t *testing.T, client rebuild.Client, k schema.BaseK
 // audited checks that an audit of a board and an entity finds nothing.
 func (r *eraseRig) audited(t *testing.T, game, entity schema.BaseKey) {
 	t.Helper()
-	a := rebuild.New(rebuild.Options{Names: r.names, Rules: r.rules, Wait: 20 * time.Second, Poll: 200 * time.Millisecond, IndexLag: time.Second}, r.db)
+	a := rebuild.New(rebuild.Options{Names: r.names, Rollups: true, Wait: 20 * time.Second, Poll: 200 * time.Millisecond, IndexLag: time.Second}, r.db)
 	now := time.Now()
 	targets, err := a.Targets(entity, rebuild.Range{From: now.Add(-72 * time.Hour), To: now.Add(time.Hour)})
 	require.NoError(t, err)

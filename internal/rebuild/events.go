@@ -13,6 +13,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -170,7 +171,7 @@ func (r *eventReader) addItem(event eventCopy, id string, isCopy bool) {
 	if expires, known := dynamo.Whole(event.item, schema.ExpiresAt); known {
 		r.result.expires = sooner(r.result.expires, expires-int64(schema.ExpirySpread(id)/time.Second))
 	}
-	numbers, err := r.o.Rules.Numbers(r.Entity, event.item)
+	numbers, err := fold.EventNumbers(event.item)
 	switch {
 	case err == nil && isCopy:
 		one := parts.Rollup{}.Clone()

@@ -15,7 +15,6 @@ import (
 	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
-	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/boards"
 )
 
@@ -51,13 +50,13 @@ var faults = []fault{
 	}, `4 events; "u": 1, sum 1, min 1, max 1`, `4 events; no "u"`},
 	{"entity", "an expired fragment", rebuild.Wrong, func(t testing.TB, r *rig, name string) {
 		for _, p := range r.parts(t, name, hour()) {
-			pk, sk := schema.RollupKey(name, shard.Hour, hour(), p.StreamShard)
+			pk, sk := schema.RollupKey(name, hour(), p.StreamShard)
 			r.update(t, r.names.Rollups, pk, sk, "SET expires_at = :at", item{":at": num(time.Now().Add(-time.Minute).Unix())})
 		}
 	}, noEvents, fourEvents},
 	{"entity", "no rollup", rebuild.Wrong, func(t testing.TB, r *rig, name string) {
 		for _, p := range r.parts(t, name, hour()) {
-			pk, sk := schema.RollupKey(name, shard.Hour, hour(), p.StreamShard)
+			pk, sk := schema.RollupKey(name, hour(), p.StreamShard)
 			r.delete(t, r.names.Rollups, pk, sk)
 		}
 	}, noEvents, fourEvents},

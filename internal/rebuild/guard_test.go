@@ -35,7 +35,7 @@ func TestLateBatchCountsOnce(t *testing.T) {
 			}
 			var once sync.Once
 			client := beforePut(r.acknowledging(r.db, 50), func() { once.Do(func() { r.event(t, at, 4) }) }) // given up, too
-			a := rebuild.New(rebuild.Options{Names: r.names, Rules: r.rules, Repair: true, Wait: time.Second, Poll: time.Millisecond}, client)
+			a := rebuild.New(rebuild.Options{Names: r.names, Rollups: true, Repair: true, Wait: time.Second, Poll: time.Millisecond}, client)
 			if found := check(t, a, hourTarget("e", at)); len(found) != 1 || found[0].State != rebuild.Wrong || !found[0].Repaired {
 				t.Fatalf("findings %+v, want one that was repaired", found)
 			}

@@ -33,7 +33,7 @@ func TestOneErrorFailsOneTarget(t *testing.T) {
 		r.put(t, entity, at, 1)
 	}
 	r.fold(t)
-	o := rebuild.Options{Names: r.names, Rules: r.rules, EventRetention: retention}
+	o := rebuild.Options{Names: r.names, Rollups: true, EventRetention: retention}
 	invalid := &smithy.GenericAPIError{Code: "ValidationException", Message: "The BETWEEN operator requires upper bound"}
 	report := all(t, rebuild.New(o, r.failing("E#bad#", invalid)))
 	if report.Targets != 3 || report.Right != 2 || report.Bad() != 1 || len(report.Findings) != 1 ||

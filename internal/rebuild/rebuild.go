@@ -1,6 +1,6 @@
 // Package rebuild compares summaries with the items that they sum up, and repairs them, while writes and folds go on.
 //
-//	checker := rebuild.New(rebuild.Options{Names: names, Rules: rules, Repair: true}, client)
+//	checker := rebuild.New(rebuild.Options{Names: names, Rollups: true, Repair: true}, client)
 //	report, err := checker.Run(ctx, checker.All(rebuild.Range{}), nil)
 //	fmt.Println(report.Bad(), report.Findings)
 //
@@ -33,7 +33,6 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
-	"github.com/hotshard/hotshard/internal/fold"
 	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/pkg/shard/client"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -53,7 +52,7 @@ type Client interface {
 // deployed functions.
 type Options struct {
 	Names           schema.Names
-	Rules           fold.Rules    // of the event rollups
+	Rollups         bool          // events are rolled up
 	EventRetention  time.Duration // the shortest retention that any event was written with; 0 keeps events for ever
 	RollupRetention time.Duration // of event rollups; 0 keeps them for ever
 

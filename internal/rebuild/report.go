@@ -13,6 +13,7 @@ import (
 
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/internal/fold/parts"
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
@@ -31,8 +32,6 @@ const (
 
 // States that can't be repaired, or not now.
 const (
-	Mixed      State = "mixed"      // the rollup is in hours and in days
-	NoRule     State = "no rule"    // the rules don't make such a rollup
 	Busy       State = "busy"       // the summary changed during each reading
 	Open       State = "open"       // busy, and the bucket or period is current or has just ended
 	Unsettled  State = "unsettled"  // the stream was not folded as far as the events that were read
@@ -46,10 +45,8 @@ var next = map[State]string{
 	Stale: repairIt, Wrong: repairIt, Removed: repairIt, Ahead: repairIt,
 	Copy:       repairIt + "; copies of events of the last minutes stay until they are older",
 	Fewer:      "events were deleted or have expired, or the rollup counted some twice: if the rollup should have the stored ones only, add --repair --lower",
-	Mixed:      "nothing: the rules changed in this time, and readers add both rollups up; later times are right",
-	NoRule:     "set --rules, or HOTSHARD_ROLLUP_RULES, as the aggregator has it",
 	Busy:       "check it again later",
-	Open:       "check it again after its hour or day has ended, or a board while it gets no scores",
+	Open:       "check it again after its hour has ended, or a board while it gets no scores",
 	Unsettled:  "start the aggregator, or let it catch up, and check again",
 	Unreadable: "fix or delete what it names, and then add --repair",
 	Failed:     "correct what the error names, and check again",
@@ -62,7 +59,7 @@ const repairIt = "add --repair"
 type Finding struct {
 	Type       schema.Kind `json:"type"`
 	Name       string      `json:"name"`
-	Bucket     string      `json:"bucket,omitempty"`      // 2026-01-05T13 or 2026-01-05; of an entity
+	Bucket     string      `json:"bucket,omitempty"`      // 2026-01-05T13; of an entity
 	Period     string      `json:"period,omitempty"`      // of a board
 	WriteShard *int        `json:"write_shard,omitempty"` // of a counter
 	State      State       `json:"state"`
@@ -81,8 +78,8 @@ func (r Result) describe(target schema.Target) {
 		if !f.Repaired {
 			f.Next = next[f.State]
 		}
-		if target.Bucket != "" {
-			f.Bucket = target.Bucket.Label(target.Start)
+		if !target.Hour.IsZero() {
+			f.Bucket = parts.BucketFor(target).Label()
 		}
 	}
 }

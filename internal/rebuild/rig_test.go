@@ -18,7 +18,6 @@ import (
 	"github.com/hotshard/hotshard/internal/rebuild"
 	"github.com/hotshard/hotshard/internal/test/enginetest"
 	"github.com/hotshard/hotshard/internal/test/require"
-	"github.com/hotshard/hotshard/pkg/shard"
 	"github.com/hotshard/hotshard/pkg/shard/counters"
 	"github.com/hotshard/hotshard/pkg/shard/events"
 	"github.com/hotshard/hotshard/pkg/shard/shardmap"
@@ -35,7 +34,6 @@ type rig struct {
 	shards  *shardmap.Map
 	counter *counters.Writer
 	events  *events.Writer
-	rules   fold.Rules
 }
 
 func newRig(t *testing.T) *rig {
@@ -44,17 +42,10 @@ func newRig(t *testing.T) *rig {
 	names := enginetest.Tables(t, db)
 	shards := shardmap.New(db, names.ShardMap, shardmap.Options{})
 	return &rig{
-		db: db, names: names, shards: shards, rules: rules(t, `[{"every":"1h"}]`),
+		db: db, names: names, shards: shards,
 		counter: counters.NewWriter(db, names.Items, shards, counters.Options{}),
 		events:  events.NewWriter(db, names.Events, shards, events.Options{Retention: retention}),
 	}
-}
-
-func rules(t testing.TB, text string) fold.Rules {
-	t.Helper()
-	r, err := fold.ParseRules(text)
-	require.NoError(t, err)
-	return r
 }
 
 // checker returns a checker that waits up to 20 s for folds in flight. set, which may be nil, sets
@@ -63,7 +54,7 @@ func (r *rig) checker(set func(*rebuild.Options)) *rebuild.Checker { return r.ch
 
 // checkerOver is checker with another client.
 func (r *rig) checkerOver(client *dynamodb.Client, set func(*rebuild.Options)) *rebuild.Checker {
-	o := rebuild.Options{Names: r.names, Rules: r.rules, EventRetention: retention, Wait: 20 * time.Second, Poll: 100 * time.Millisecond}
+	o := rebuild.Options{Names: r.names, Rollups: true, EventRetention: retention, Wait: 20 * time.Second, Poll: 100 * time.Millisecond}
 	if set != nil {
 		set(&o)
 	}
@@ -84,7 +75,7 @@ func (r *rig) run(t testing.TB, change func(*eventsource.MappingOptions)) (stop 
 func (r *rig) aggregator(t testing.TB, client fold.Client) *fold.Handler {
 	t.Helper()
 	h, err := fold.New(fold.Settings{
-		RollupsTable: r.names.Rollups, ItemsTable: r.names.Items, ShardMapTable: r.names.ShardMap, Rules: r.rules, BoardRecheck: time.Second,
+		RollupsTable: r.names.Rollups, ItemsTable: r.names.Items, ShardMapTable: r.names.ShardMap, Rollups: true, BoardRecheck: time.Second,
 	}, client, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	return h
@@ -145,7 +136,7 @@ func counterTarget(name string) schema.Target {
 }
 
 func hourTarget(entity string, at time.Time) schema.Target {
-	return schema.Target{Base: schema.BaseKey{Type: schema.Event, Name: entity}, Bucket: shard.Hour, Start: at}
+	return schema.Target{Base: schema.BaseKey{Type: schema.Event, Name: entity}, Hour: at}
 }
 
 // check checks a target and returns the findings.
@@ -168,7 +159,7 @@ func all(t testing.TB, a *rebuild.Checker) *rebuild.Report {
 func (r *rig) addFragments(t testing.TB, entity string, hour time.Time, n int) {
 	t.Helper()
 	for i := range n {
-		pk, sk := schema.RollupKey(entity, shard.Hour, hour, fmt.Sprintf("gone-%03d", i))
+		pk, sk := schema.RollupKey(entity, hour, fmt.Sprintf("gone-%03d", i))
 		r.putItem(t, r.names.Rollups, pk, sk, item{
 			"v": num(1), "events": num(1), "seq": dynamo.String(fmt.Sprintf("%040d", i)), "measures": &types.AttributeValueMemberM{},
 		})

@@ -151,7 +151,7 @@ func (w *world) recordCount(t testing.TB, counter string, n int) {
 // merge merges the fragments of a rollup into one, as the compaction does.
 func (w *world) merge(t testing.TB, entity string) {
 	store := parts.NewEvents(w.db, w.names.Rollups, time.Now)
-	b := parts.Bucket{Entity: entity, Width: shard.Hour, Start: hour()}
+	b := parts.Bucket{Entity: entity, Start: hour()}
 	read, err := store.Read(context.Background(), b.Key())
 	if err == nil {
 		if chosen := store.Choose(read, func(measuresPart) bool { return w.random.IntN(3) > 0 }); len(chosen) > 0 {
@@ -173,7 +173,7 @@ func (w *world) damageOne(t testing.TB) {
 	}
 	for _, p := range w.parts(t, w.hurt, hour()) {
 		if p.StreamShard != schema.MergedPart && !p.Emptied() {
-			pk, sk := schema.RollupKey(w.hurt, shard.Hour, hour(), p.StreamShard)
+			pk, sk := schema.RollupKey(w.hurt, hour(), p.StreamShard)
 			w.update(t, w.names.Rollups, pk, sk, "SET events = events + :n, seq = :new", item{":n": num(1 + w.random.IntN(7)), ":new": dynamo.String(p.Sequence + "!")})
 			return
 		}

@@ -10,7 +10,7 @@ import (
 //
 //	pk           S  F#<0 to 15>, by the target
 //	sk           S  the target: C#<counter>#<partial>, the summary's own partition
-//	                key, E#<entity>#<hour or day>, or L#<board>#<period>; ?<stream
+//	                key, E#<entity>#<hour>, or L#<board>#<period>; ?<stream
 //	                shard>#<sequence number> for a record that does not name its
 //	                target
 //	reason       S  of the newest record

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 var noon = time.Date(2026, 1, 5, 12, 0, 0, 125e6, time.UTC)
@@ -36,9 +34,8 @@ func TestStoredForms(t *testing.T) {
 		"R#k#3600#1767614400#2":              Key{BaseKey{Limit, "k"}, LimitBucket(noon, time.Hour), 2}.String(),
 		"2026-01-05!a#7":                     BoardMarkerSK(east, "a", 7),
 		"A#a p#s":                            pair(AckKey("a", "p", "s")),
-		"E#e#2026-01 2026-01-05T12#s-1":      pair(RollupKey("e", shard.Hour, east, "s-1")),
-		"E#e#2026-01 2026-01-05#s-1":         pair(RollupKey("e", shard.Day, east, "s-1")),
-		"2026-01-05 2026-01-06U":             pair(RollupSortBounds(noon, noon.Add(24*time.Hour))),
+		"E#e#2026-01 2026-01-05T12#s-1":      pair(RollupKey("e", east, "s-1")),
+		"2026-01-05T12 2026-01-06T12":        pair(RollupSortBounds(noon, noon.Add(24*time.Hour))),
 		"S#g#i s#i":                          pair(SessionKey("g", "i")),
 		"S#g#4":                              SessionShardKey("g", 4),
 		"log#3":                              MapLog(3),
@@ -46,7 +43,7 @@ func TestStoredForms(t *testing.T) {
 		"keys#0 C#a":                         pair(MapKey("C#a")),
 		"snapshot-1#1":                       MapSnapshot(1),
 		"2026-01-05T12:00:00.125Z#x":         MapLogSK(noon, "x"),
-		"E#e#2026-01-05T12":                  EventTarget("e", shard.Hour, noon),
+		"E#e#2026-01-05T12":                  EventTarget("e", noon),
 		"r5 x5":                              pair(RevAttr(5), ValueAttr(5)),
 		"F#0 F#15 16":                        ends(FailurePartitions()),
 		"N#0 N#7 8":                          ends(NotePartitions()),
@@ -134,7 +131,7 @@ func TestParsedForms(t *testing.T) {
 	}
 	for in, want := range map[string]Target{
 		"C#a#2": {Base: BaseKey{Counter, "a"}, Partial: 2}, "C#a#-1": {}, "C#a": {}, "L#b#all": {Base: BaseKey{Board, "b"}, Period: "all"}, "L#b#x": {}, "S#g#1": {}, "R#k#1": {},
-		"E#e#2026-01-05": {Base: BaseKey{Event, "e"}, Bucket: shard.Day, Start: time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)}, "E#e#2026-01": {},
+		"E#e#2026-01-05T13": {Base: BaseKey{Event, "e"}, Hour: time.Date(2026, 1, 5, 13, 0, 0, 0, time.UTC)}, "E#e#2026-01-05": {},
 	} {
 		got, err := ParseTarget(in)
 		if got != want || (err == nil) != (want != Target{}) || err == nil && got.String() != in {

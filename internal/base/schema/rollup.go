@@ -7,11 +7,11 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// An event rollup aggregates an entity's events of an hour or a day. Each stream shard has a fragment of its own, so
+// An event rollup aggregates an entity's events of an hour. Each stream shard has a fragment of its own, so
 // folds of different stream shards don't conflict; a reader merges the fragments:
 //
 //	pk         S     E#<entity>#<month>, such as E#sensor-1#2026-01
-//	sk         S     <bucket>#<stream shard>, the bucket as 2026-01-05T13 or 2026-01-05
+//	sk         S     <hour>#<stream shard>, the hour as 2026-01-05T13
 //	v          N     1
 //	seq        S     sequence number of the last folded record, 40 digits
 //	events     N     events
@@ -41,9 +41,9 @@ const RollupSequenceDigits = 40
 
 const rollupMonth = "2006-01"
 
-// RollupKey returns the keys of a stream shard's fragment of the rollup of the bucket, hour or day, that holds t.
-func RollupKey(entity string, bucket shard.Bucket, t time.Time, streamShard string) (pk, sk string) {
-	return rollupPartition(entity, t), bucket.Label(t) + "#" + streamShard
+// RollupKey returns the keys of a stream shard's fragment of the rollup of the hour that holds t.
+func RollupKey(entity string, t time.Time, streamShard string) (pk, sk string) {
+	return rollupPartition(entity, t), shard.Hour.Label(t) + "#" + streamShard
 }
 
 func rollupPartition(entity string, t time.Time) string {
@@ -64,15 +64,13 @@ func ParseRollupPartition(pk string) (entity string, month time.Time, err error)
 	return rest[:end], month, nil
 }
 
-// ParseRollupSortKey returns the bucket, hour or day, its start, and the stream shard of an event rollup's sort key.
-func ParseRollupSortKey(sk string) (bucket shard.Bucket, start time.Time, streamShard string, err error) {
+// ParseRollupSortKey returns the hour, and the stream shard, of an event rollup's sort key.
+func ParseRollupSortKey(sk string) (hour time.Time, streamShard string, err error) {
 	label, streamShard, _ := strings.Cut(sk, "#")
-	for _, bucket := range []shard.Bucket{shard.Hour, shard.Day} {
-		if start, err := bucket.Start(label); err == nil && streamShard != "" {
-			return bucket, start, streamShard, nil
-		}
+	if hour, err = shard.Hour.Start(label); err != nil || streamShard == "" {
+		return hour, "", &shard.KeyError{Key: sk, Reason: "it is not the sort key of an event rollup"}
 	}
-	return "", start, "", &shard.KeyError{Key: sk, Reason: "it is not the sort key of an event rollup"}
+	return hour, streamShard, nil
 }
 
 // RollupPartitions returns the partition keys, one for each month, of an entity's rollups between from and to, which is
@@ -89,8 +87,7 @@ func RollupPartitions(entity string, from, to time.Time) []string {
 	return list
 }
 
-// RollupSortBounds returns bounds of the sort keys of the buckets in a time range. Other buckets of the first and the last
-// day may also be between the bounds.
+// RollupSortBounds returns bounds of the sort keys of the hours from from to to, which is excluded. Both are whole hours.
 func RollupSortBounds(from, to time.Time) (low, high string) {
-	return shard.Day.Label(from), shard.Day.Label(to) + "U" // U is after the T in labels of hours
+	return shard.Hour.Label(from), shard.Hour.Label(to) // a sort key is longer than its hour
 }

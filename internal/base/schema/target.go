@@ -8,14 +8,13 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// Target identifies the summary into which a record is folded: a board's period, an entity's hour or day, or a partial of a
+// Target identifies the summary into which a record is folded: a board's period, an entity's hour, or a partial of a
 // counter's summary.
 type Target struct {
 	Base    BaseKey
-	Partial int          // only for [PartialSummary]: the partial's number
-	Period  string       // only for [RankingSummary]: the period's label
-	Bucket  shard.Bucket // only for [RollupSummary]: hour or day
-	Start   time.Time    // the bucket's start
+	Partial int       // only for [PartialSummary]: the partial's number
+	Period  string    // only for [RankingSummary]: the period's label
+	Hour    time.Time // only for [RollupSummary]: the hour's start
 }
 
 // targetForm is the form of a target's name after the base key, for one form of summary.
@@ -33,14 +32,10 @@ var targetForms = map[Summary]targetForm{
 		},
 	},
 	RollupSummary: {
-		label: func(t Target) string { return t.Bucket.Label(t.Start) },
+		label: func(t Target) string { return shard.Hour.Label(t.Hour) },
 		parse: func(label string) (t Target, ok bool) {
-			for _, bucket := range []shard.Bucket{shard.Hour, shard.Day} {
-				if start, err := bucket.Start(label); err == nil {
-					return Target{Bucket: bucket, Start: start}, true
-				}
-			}
-			return t, false
+			hour, err := shard.Hour.Start(label)
+			return Target{Hour: hour}, err == nil
 		},
 	},
 	RankingSummary: {
@@ -49,9 +44,9 @@ var targetForms = map[Summary]targetForm{
 	},
 }
 
-// EventTarget returns the name of the rollup of an entity's hour or day that holds t.
-func EventTarget(entity string, bucket shard.Bucket, t time.Time) string {
-	return Target{Base: BaseKey{Event, entity}, Bucket: bucket, Start: t}.String()
+// EventTarget returns the name of the rollup of an entity's hour that holds t.
+func EventTarget(entity string, t time.Time) string {
+	return Target{Base: BaseKey{Event, entity}, Hour: t}.String()
 }
 
 // String returns the target's name, under which a failure is stored.

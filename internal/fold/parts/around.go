@@ -8,13 +8,17 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/hotshard/hotshard/internal/base/schema"
+	"github.com/hotshard/hotshard/pkg/shard"
 )
 
-// EventPlace is a partition key that may have, or had, events of a bucket.
+// EventPlace is a partition key that may have, or had, events of an hour or a day.
 type EventPlace struct {
-	Bucket
-	PK string
+	PK    string
+	Width shard.Bucket
+	Start time.Time
 }
+
+func (p EventPlace) end() time.Time { return p.Start.Add(p.Width.Width()) }
 
 // maxPlaces bounds the places of one proof, so that it rarely needs more than maxMarks markers.
 const maxPlaces = 128
@@ -39,7 +43,7 @@ func (m *Prover) ProveAllEvents(ctx context.Context, places []EventPlace) (missi
 func (m *Prover) ProveEvents(ctx context.Context, b Bucket, partitionKeys []string) (Proof, error) {
 	var places eventPlaces
 	for _, pk := range partitionKeys {
-		places = append(places, EventPlace{b, pk})
+		places = append(places, EventPlace{pk, shard.Hour, b.Start})
 	}
 	return m.prove(ctx, places.addMarkers)
 }
@@ -47,13 +51,13 @@ func (m *Prover) ProveEvents(ctx context.Context, b Bucket, partitionKeys []stri
 // eventPlaces are the partition keys of one proof.
 type eventPlaces []EventPlace
 
-// addMarkers first adds a marker at the start and the end of each place's bucket. Later, when all markers are
+// addMarkers first adds a marker at the start and the end of each place's time. Later, when all markers are
 // acknowledged, it adds markers between neighbours that different stream shards acknowledged.
 func (a eventPlaces) addMarkers(f *proofRun) {
 	if len(f.markers) == 0 {
 		for _, p := range a {
 			p.addMarker(f, p.Start)
-			p.addMarker(f, p.End())
+			p.addMarker(f, p.end())
 		}
 		return
 	}
@@ -68,14 +72,14 @@ func (a eventPlaces) addMarkers(f *proofRun) {
 	}
 }
 
-// addMarker adds a marker before all events of its millisecond or, at the bucket's end, after all events.
+// addMarker adds a marker before all events of its millisecond or, at the place's end, after all events.
 func (p EventPlace) addMarker(f *proofRun, at time.Time) {
 	place := at.Format(schema.TimeLayout) + schema.MarkerBefore
 	switch {
 	case at.Equal(p.Start):
-		place = p.Label() + schema.MarkerBefore
-	case at.Equal(p.End()):
-		place = p.Label() + schema.MarkerAfter
+		place = p.Width.Label(p.Start) + schema.MarkerBefore
+	case at.Equal(p.end()):
+		place = p.Width.Label(p.Start) + schema.MarkerAfter
 	}
 	f.markers = append(f.markers, &proofMarker{pk: p.PK, at: at, sk: place + f.id + "#"})
 }

@@ -43,10 +43,9 @@ func newRig(t *testing.T) *rig {
 // restart replaces the containers by two that cache nothing.
 func (r *rig) restart(t rapid.TB) {
 	t.Helper()
-	rules, err := fold.ParseRules(`[{"every":"1h"}]`)
-	require.NoError(t, err)
 	for i := range r.containers {
-		r.containers[i], err = fold.New(fold.Settings{RollupsTable: r.table, Rules: rules}, r.db, slog.New(slog.DiscardHandler))
+		var err error
+		r.containers[i], err = fold.New(fold.Settings{RollupsTable: r.table, Rollups: true}, r.db, slog.New(slog.DiscardHandler))
 		require.NoError(t, err)
 	}
 }
@@ -54,7 +53,7 @@ func (r *rig) restart(t rapid.TB) {
 var hour = enginetest.Yesterday()
 
 func bucketOf(entity string) parts.Bucket {
-	return parts.Bucket{Entity: entity, Width: shard.Hour, Start: hour}
+	return parts.Bucket{Entity: entity, Start: hour}
 }
 
 // payload returns a delivery of a stream shard's events from number from up to, and without, number to.

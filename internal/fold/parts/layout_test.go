@@ -74,10 +74,10 @@ func (l *layout) prover() *Prover {
 	return NewProver(ProverOptions{Names: schema.NamesFor("x"), Wait: time.Minute, Poll: time.Microsecond, Now: func() time.Time { return anHour }}, l)
 }
 
-// prove proves that a bucket's records on some partition keys are folded. It returns what is missing, the
+// prove proves that the records at some places are folded. It returns what is missing, the
 // stream shards that acknowledged a marker, and the number of markers.
-func (l *layout) prove(t rapid.TB, b Bucket, partitions []string) (missing string, acknowledged map[string]bool, markers int) {
-	proof, err := l.prover().ProveEvents(context.Background(), b, partitions)
+func (l *layout) prove(t rapid.TB, places []EventPlace) (missing string, acknowledged map[string]bool, markers int) {
+	proof, err := l.prover().prove(context.Background(), eventPlaces(places).addMarkers)
 	require.NoError(t, err)
 	acknowledged = map[string]bool{}
 	for _, it := range l.acks {
@@ -93,10 +93,10 @@ func (l *layout) prove(t rapid.TB, b Bucket, partitions []string) (missing strin
 
 var anHour = time.Date(2026, 1, 5, 13, 0, 0, 0, time.UTC)
 
-func partitionsOf(b Bucket, n int) (list []string) {
+func placesOf(width shard.Bucket, n int) (list []EventPlace) {
 	for i := range n {
-		base := schema.BaseKey{Type: schema.Event, Name: b.Entity}
-		list = append(list, schema.Key{Base: base, Bucket: schema.EventBucket.Label(b.Start), Shard: i}.String())
+		key := schema.Key{Base: schema.BaseKey{Type: schema.Event, Name: "e"}, Bucket: schema.EventBucket.Label(anHour), Shard: i}
+		list = append(list, EventPlace{key.String(), width, anHour.Truncate(width.Width())})
 	}
 	return list
 }
@@ -105,15 +105,14 @@ func partitionsOf(b Bucket, n int) (list []string) {
 // ranges of sort keys, wherever they are split.
 func TestRangesAreProven(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		b := Bucket{Entity: "e", Width: rapid.SampledFrom([]shard.Bucket{shard.Hour, shard.Day}).Draw(t, "width")}
-		b.Start = anHour.Truncate(b.Width.Width())
-		milliseconds := rapid.Int64Range(-1, b.Width.Width().Milliseconds()+1)
+		width := rapid.SampledFrom([]shard.Bucket{shard.Hour, shard.Day}).Draw(t, "width")
+		milliseconds := rapid.Int64Range(-1, width.Width().Milliseconds()+1)
 		cuts := map[string][]string{}
-		partitions := partitionsOf(b, rapid.IntRange(1, 20).Draw(t, "partitions"))
-		for _, pk := range partitions[:min(3, len(partitions))] {
+		places := placesOf(width, rapid.IntRange(1, 20).Draw(t, "partitions"))
+		for _, p := range places[:min(3, len(places))] {
 			for range rapid.IntRange(0, 4).Draw(t, "cuts") {
-				at := b.Start.Add(time.Duration(milliseconds.Draw(t, "cut")) * time.Millisecond)
-				cuts[pk] = append(cuts[pk], at.Format(schema.TimeLayout)+"#")
+				at := p.Start.Add(time.Duration(milliseconds.Draw(t, "cut")) * time.Millisecond)
+				cuts[p.PK] = append(cuts[p.PK], at.Format(schema.TimeLayout)+"#")
 			}
 		}
 		l := &layout{streamShard: func(pk, sk string) string {
@@ -125,37 +124,37 @@ func TestRangesAreProven(t *testing.T) {
 			}
 			return fmt.Sprint(pk, n)
 		}}
-		missing, acknowledged, markers := l.prove(t, b, partitions)
+		missing, acknowledged, markers := l.prove(t, places)
 		if missing != "" {
 			t.Fatal(missing)
 		}
-		for _, pk := range partitions {
-			for _, at := range append([]string{schema.EventSortKey(b.Start, ""), schema.EventSortKey(b.End().Add(-time.Millisecond), "~")}, cuts[pk]...) {
-				if at < b.End().Format(schema.TimeLayout) && at > b.Start.Format(schema.TimeLayout) && !acknowledged[l.streamShard(pk, at)] {
-					t.Fatalf("the stream shard of %s, %s acknowledged none of %d markers", pk, at, markers)
+		for _, p := range places {
+			for _, at := range append([]string{schema.EventSortKey(p.Start, ""), schema.EventSortKey(p.end().Add(-time.Millisecond), "~")}, cuts[p.PK]...) {
+				if at < p.end().Format(schema.TimeLayout) && at > p.Start.Format(schema.TimeLayout) && !acknowledged[l.streamShard(p.PK, at)] {
+					t.Fatalf("the stream shard of %s, %s acknowledged none of %d markers", p.PK, at, markers)
 				}
 			}
 		}
-		if len(cuts) == 0 && markers != 2*len(partitions) {
-			t.Fatalf("%d markers for %d partition keys", markers, len(partitions))
+		if len(cuts) == 0 && markers != 2*len(places) {
+			t.Fatalf("%d markers for %d partition keys", markers, len(places))
 		}
 	})
 }
 
 // TestNoProof checks the reasons why there is no proof, and that no events need no markers.
 func TestNoProof(t *testing.T) {
-	b := Bucket{Entity: "e", Width: shard.Hour, Start: anHour}
+	places := placesOf(shard.Hour, 1)
 	l := &layout{streamShard: func(string, string) string { return "" }}
-	if missing, _, _ := l.prove(t, b, partitionsOf(b, 1)); !strings.Contains(missing, "tumbling window") {
+	if missing, _, _ := l.prove(t, places); !strings.Contains(missing, "tumbling window") {
 		t.Errorf("deliveries without a stream shard: %q", missing)
 	}
 	n := 0
 	var mu sync.Mutex
 	l = &layout{streamShard: func(string, string) string { mu.Lock(); defer mu.Unlock(); n++; return fmt.Sprint(n) }}
-	if proof, err := l.prover().ProveEvents(t.Context(), b, partitionsOf(b, 1)); err != nil || !strings.Contains(proof.Missing, "more than 4096 stream markers") {
+	if proof, err := l.prover().ProveEvents(t.Context(), Bucket{"e", anHour}, []string{places[0].PK}); err != nil || !strings.Contains(proof.Missing, "more than 4096 stream markers") {
 		t.Errorf("a stream shard for each marker: %q, %v", proof.Missing, err)
 	}
-	if missing, _, markers := (&layout{}).prove(t, b, nil); missing != "" || markers != 0 {
+	if missing, _, markers := (&layout{}).prove(t, nil); missing != "" || markers != 0 {
 		t.Errorf("no events: %q, %d markers; want none", missing, markers)
 	}
 }
@@ -164,10 +163,7 @@ func TestNoProof(t *testing.T) {
 // shard is the sequence number of its last marker.
 func TestProofOfManyPlaces(t *testing.T) {
 	l := &layout{streamShard: func(pk, _ string) string { return pk }}
-	var places []EventPlace
-	for _, pk := range partitionsOf(Bucket{Entity: "e", Width: shard.Hour, Start: anHour}, maxPlaces+1) {
-		places = append(places, EventPlace{Bucket{Entity: "e", Width: shard.Hour, Start: anHour}, pk})
-	}
+	places := placesOf(shard.Hour, maxPlaces+1)
 	missing, err := l.prover().ProveAllEvents(t.Context(), places)
 	marked := map[string]bool{}
 	for _, it := range l.acks {
@@ -177,7 +173,7 @@ func TestProofOfManyPlaces(t *testing.T) {
 		t.Errorf("%d of %d places have markers, %q, %v", len(marked), len(places), missing, err)
 	}
 	l = &layout{streamShard: func(string, string) string { return "s" }}
-	proof, err := l.prover().ProveEvents(t.Context(), places[0].Bucket, []string{places[0].PK})
+	proof, err := l.prover().ProveEvents(t.Context(), Bucket{"e", anHour}, []string{places[0].PK})
 	if want := fmt.Sprintf("%0*d", schema.RollupSequenceDigits, len(l.acks)-1); err != nil || proof.Watermarks["s"] != want {
 		t.Errorf("the low watermarks are %v, %v; want %s", proof.Watermarks, err, want)
 	}

@@ -3,7 +3,7 @@
 // [Prover] proves, by markers in the stream, that earlier writes are folded; MarkerOf is the aggregator's side of it.
 //
 //	store := parts.NewEvents(client, table, time.Now)
-//	hour := parts.Bucket{Entity: "sensor-1", Width: shard.Hour, Start: start}
+//	hour := parts.Bucket{Entity: "sensor-1", Start: start}
 //	read, err := store.Read(ctx, hour.Key())
 //	total := store.Sum(read)
 //	_, err = store.Replace(ctx, hour.Key(), read, total, expires, nil) // into one fragment, or ErrMoved

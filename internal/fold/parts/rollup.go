@@ -42,23 +42,22 @@ func RollupPart(stored item, now time.Time) (*Part[Rollup], error) {
 	return rollupCodec.parseCounting(stored, now)
 }
 
-// Bucket identifies an event rollup: an entity's hour or day.
+// Bucket identifies an event rollup: an entity's hour.
 type Bucket struct {
 	Entity string
-	Width  shard.Bucket // hour or day
 	Start  time.Time
 }
 
 // End returns the first instant after the bucket.
-func (b Bucket) End() time.Time { return b.Start.Add(b.Width.Width()) }
+func (b Bucket) End() time.Time { return b.Start.Add(time.Hour) }
 
-// Label returns the bucket's time, as 2026-01-05T13 or 2026-01-05.
-func (b Bucket) Label() string { return b.Width.Label(b.Start) }
+// Label returns the bucket's time, as 2026-01-05T13.
+func (b Bucket) Label() string { return shard.Hour.Label(b.Start) }
 
 // Key returns the key of the rollup's fragments.
 func (b Bucket) Key() Key {
-	pk, sk := schema.RollupKey(b.Entity, b.Width, b.Start, "")
-	return Key{[]string{pk}, sk, schema.EventTarget(b.Entity, b.Width, b.Start)}
+	pk, sk := schema.RollupKey(b.Entity, b.Start, "")
+	return Key{[]string{pk}, sk, schema.EventTarget(b.Entity, b.Start)}
 }
 
 // Expiry returns the expiry, in Unix seconds, of a fragment that replaces those read; 0 is never. It is not before the
@@ -76,12 +75,12 @@ func (b Bucket) Expiry(read []Part[Rollup], retention time.Duration, now time.Ti
 
 // Target returns the target that the rollup's events fold into.
 func (b Bucket) Target() schema.Target {
-	return schema.Target{Base: schema.BaseKey{Type: schema.Event, Name: b.Entity}, Bucket: b.Width, Start: b.Start}
+	return schema.Target{Base: schema.BaseKey{Type: schema.Event, Name: b.Entity}, Hour: b.Start}
 }
 
 // BucketFor returns the bucket of an entity's target.
 func BucketFor(t schema.Target) Bucket {
-	return Bucket{Entity: t.Base.Name, Width: t.Bucket, Start: t.Start.UTC()}
+	return Bucket{t.Base.Name, t.Hour.UTC()}
 }
 
 // BucketOf returns the bucket whose rollup has a fragment in an item of the rollups table; ok is false for other items.
@@ -90,6 +89,6 @@ func BucketOf(pk, sk string) (b Bucket, streamShard string, ok bool) {
 	if err != nil {
 		return b, "", false
 	}
-	width, start, streamShard, err := schema.ParseRollupSortKey(sk)
-	return Bucket{entity, width, start.UTC()}, streamShard, err == nil
+	hour, streamShard, err := schema.ParseRollupSortKey(sk)
+	return Bucket{entity, hour.UTC()}, streamShard, err == nil
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/hotshard/hotshard/internal/base/schema"
 	"github.com/hotshard/hotshard/internal/test/libtest"
 	"github.com/hotshard/hotshard/internal/test/require"
-	"github.com/hotshard/hotshard/pkg/shard"
 )
 
 var now = time.Date(2126, 1, 5, 12, 0, 0, 0, time.UTC)
@@ -143,7 +142,7 @@ func TestTransactions(t *testing.T) {
 // TestExpiryOfMerged checks when a merged fragment expires, by those that it replaces.
 func TestExpiryOfMerged(t *testing.T) {
 	const retention = 72 * time.Hour
-	b := Bucket{Entity: "e", Width: shard.Hour, Start: now.Add(-time.Hour)} // it ends now
+	b := Bucket{Entity: "e", Start: now.Add(-time.Hour)} // it ends now
 	end, later, past := now, now.Add(100*time.Hour), now.Add(-2*time.Hour)
 	for name, c := range map[string]struct {
 		now       time.Time
@@ -191,8 +190,8 @@ func TestFragmentsForReaders(t *testing.T) {
 
 // TestSummariesOfItems checks which items are fragments, and of which summary.
 func TestSummariesOfItems(t *testing.T) {
-	b := Bucket{Entity: "e#1", Width: shard.Hour, Start: now}
-	pk, sk := schema.RollupKey(b.Entity, b.Width, b.Start, "s")
+	b := Bucket{Entity: "e#1", Start: now}
+	pk, sk := schema.RollupKey(b.Entity, b.Start, "s")
 	if got, streamShard, ok := BucketOf(pk, sk); got != b || streamShard != "s" || !ok || BucketFor(b.Target()) != b || b.Label() != "2126-01-05T12" || !b.End().Equal(now.Add(time.Hour)) {
 		t.Errorf("%+v, %q, %t; target %v, label %s, end %v", got, streamShard, ok, BucketFor(b.Target()), b.Label(), b.End())
 	}
