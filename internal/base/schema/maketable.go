@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -17,7 +19,7 @@ import (
 const usableWithin = 2 * time.Minute
 
 // MakeTable creates a table, waits up to two minutes until it is usable, and enables its TTL. Of an existing table it changes
-// only the TTL. It returns an error if the keys, the stream, an index or the TTL attribute differs from the schema.
+// only the TTL. It returns an error if the keys or the TTL attribute differ from the schema, and checks nothing else.
 // Several programs may make the same table at the same time.
 //
 // If AWS is just disabling the table's TTL, MakeTable leaves TTL disabled and returns no error. A later call enables it.
@@ -48,10 +50,19 @@ func makeTable(ctx context.Context, db client.TableMaker, t Table) error {
 	if err != nil {
 		return err
 	}
-	if err := checkTable(out.Table, t); err != nil {
-		return err
+	if have, want := out.Table.KeySchema, CreateInput(t).KeySchema; !reflect.DeepEqual(have, want) {
+		return fmt.Errorf("it exists with the key %s instead of %s: use another table name", keyText(have), keyText(want))
 	}
 	return enableTTL(ctx, db, t)
+}
+
+// keyText returns the names of a key's attributes.
+func keyText(keys []types.KeySchemaElement) string {
+	var names []string
+	for _, k := range keys {
+		names = append(names, aws.ToString(k.AttributeName))
+	}
+	return strings.Join(names, ", ")
 }
 
 // enableTTL enables a table's TTL, if it is disabled: AWS rejects enabling it twice.

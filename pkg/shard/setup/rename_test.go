@@ -253,7 +253,7 @@ func TestWrongNamesOfKeys(t *testing.T) {
 	require.NoError(t, setup.Create(t.Context(), db, right))
 	wrong := right
 	wrong.PartitionKey = "Pk"
-	if err := setup.Create(t.Context(), db, wrong); err == nil || !strings.Contains(err.Error(), "theirs-items: it exists with the key PK S, SK S instead of Pk S, SK S") {
+	if err := setup.Create(t.Context(), db, wrong); err == nil || !strings.Contains(err.Error(), "theirs-items: it exists with the key PK, SK instead of Pk, SK") {
 		t.Error(err)
 	}
 	wrong.SortKey = "Pk"

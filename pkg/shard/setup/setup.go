@@ -47,8 +47,8 @@ func (n Names) tables() []schema.Table {
 // indexes by_rank (board_shard, rank_key) and by_group (session_shard, the table's sort key). Items and Events have a
 // stream of new and old images, which only hotshard's functions read. Package table needs ShardMap only.
 //
-// Programs may call Create at each start, also concurrently. For an existing table, Create returns an error if the keys,
-// stream or TTL attribute differ, or an index lacks an attribute. Without TTL results are correct, but expired items are
+// Programs may call Create at each start, also concurrently. For an existing table, Create returns an error if the keys or
+// the TTL attribute differ. It does not check indexes and streams. Without TTL results are correct, but expired items are
 // not deleted. AWS does not enable TTL while it is being disabled; a later call of Create does.
 func Create(ctx context.Context, db Client, names Names) error {
 	k, err := names.renamer()
