@@ -80,7 +80,7 @@ func (f *folder) task(ctx context.Context, j *journal) ([]byte, error) {
 	return json.Marshal(r.answer)
 }
 
-// foldAll folds the minutes and blocks that are due, and queues the metrics. It first stores the progress, because readers
+// foldAll folds the minutes and blocks that are due. It first stores the progress, because readers
 // find held items by [heat.Progress.Held].
 func (r *folding) foldAll(ctx context.Context, now time.Time) error {
 	if err := r.putProgress(ctx); err != nil {
@@ -106,7 +106,7 @@ func (r *folding) foldAll(ctx context.Context, now time.Time) error {
 			return err
 		}
 	}
-	return r.queueSums(ctx, heat.MinTime(r.To, heat.AlignDown(now.Add(-idleTime-foldDelay), time.Minute)))
+	return nil
 }
 
 // maxBlocks bounds the blocks of a run.
@@ -150,7 +150,7 @@ func (f *folder) loadProgress(ctx context.Context, j *journal, now time.Time) (h
 	if p.To.Before(now.Add(-f.settings.HeatRetention)) {
 		j.InfoContext(ctx, "folds of heat begin")
 		first := now.Add(-maxFoldRange).Truncate(heat.Blocks.Length()) // so that the first block is whole
-		p = heat.Progress{From: first, To: first, Blocks: first, Sums: first, Ran: p.Ran, Held: p.Held, Puts: p.Puts, Read: heat.AlignDown(now.Add(-foldDelay), f.settings.Window)}
+		p = heat.Progress{From: first, To: first, Blocks: first, Ran: p.Ran, Held: p.Held, Puts: p.Puts, Read: heat.AlignDown(now.Add(-foldDelay), f.settings.Window)}
 	}
 	return p, nil
 }
@@ -234,45 +234,4 @@ func (r *folding) putProgress(ctx context.Context) error {
 		return fmt.Errorf("hotkeys: storing the item %q in table %s: %w", heat.ProgressPartition, r.heat.Table, err)
 	}
 	return nil
-}
-
-// queueSums queues the metrics of the windows between r.Sums and to. The time to is at least [idleTime] ago, so that the
-// metrics include late items. queueSums first stores the progress, so that the metrics count each record at most once.
-func (r *folding) queueSums(ctx context.Context, to time.Time) error {
-	from := r.Sums
-	if !from.Before(to) {
-		return nil
-	}
-	var data []Datum
-	for w, err := range r.heat.Folded(ctx, r.Progress, from, to) {
-		if err != nil {
-			return fmt.Errorf("hotkeys: reading the minutes since %s for metrics: %w", from.Format(time.RFC3339), err)
-		}
-		for i := range w.Items {
-			data = append(data, r.settings.sumMetrics(&w.Items[i])...)
-		}
-	}
-	r.Sums = to
-	err := r.putProgress(ctx)
-	if err == nil {
-		r.data = append(r.data, data...)
-	}
-	return err
-}
-
-// sumMetrics returns the metrics of a window, by an item that is folded over all stream shards.
-func (s Settings) sumMetrics(it *heat.Item) []Datum {
-	table := it.Table
-	if it.Own != "" {
-		table = s.names().Table(it.Own)
-	}
-	highestRate := 0.0
-	for _, row := range heat.Merge([]heat.Item{*it}) {
-		highestRate = max(highestRate, row.WriteUnitsPerSecond)
-	}
-	return []Datum{
-		tableMetric(table, "WriteUnits", float64(it.Units), unitCount, it.Start),
-		tableMetric(table, "Records", float64(it.Records), unitCount, it.Start),
-		tableMetric(table, "MaxKeyWriteUnitsPerSecond", highestRate, unitCountPerSecond, it.Start),
-	}
 }

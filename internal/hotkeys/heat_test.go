@@ -7,14 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/hotkeys"
 	"github.com/hotshard/hotshard/internal/test/require"
 )
 
-// foldSoon folds the current windows, once their metrics are due. It runs the task twice, since one run folds up to ten
+// foldSoon folds the current windows, four minutes later. It runs the task twice, since one run folds up to ten
 // minutes.
 func (f *fixture) foldSoon(t tester) {
 	t.Helper()
@@ -87,35 +85,6 @@ func TestReadFollowsRetention(t *testing.T) {
 		if got.Before(want) || got.After(want.Add(10*time.Second)) && !got.Equal(first) {
 			t.Fatalf("after %v: Read %v, want about %v", f.now.Sub(start), got, want)
 		}
-	}
-}
-
-// TestMetricsOfFolds checks that the task's metrics count each record of both tables once, even if an item is late or
-// redelivered. A run with windows makes one call, and any other run none.
-func TestMetricsOfFolds(t *testing.T) {
-	f := newFixture(settings())
-	f.heatTask(t)
-	items, events := batch{writes: repeat("C#a#0", 30, 1), first: 1, final: true}, batch{table: "events", writes: repeat("E#a#2026-01-05#0", 20, 1), first: 1, final: true}
-	f.must(t, items.payload())
-	f.must(t, events.payload())
-	f.now = f.now.Add(time.Minute)
-	f.heatTask(t)
-	items.shard, items.writes = "late", repeat("C#b#0", 50, 1)
-	f.must(t, items.payload())
-	f.must(t, items.payload()) // redelivered
-	f.foldSoon(t)
-	f.foldSoon(t)
-	for name, want := range map[string]map[string][]float64{
-		"WriteUnits":                {"hotshard-items": {80}, "hotshard-events": {20}},
-		"Records":                   {"hotshard-items": {80}, "hotshard-events": {20}},
-		"MaxKeyWriteUnitsPerSecond": {"hotshard-items": {5}, "hotshard-events": {2}},
-	} {
-		if diff := cmp.Diff(want, f.values(name)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-	if f.sink.calls != 1 {
-		t.Errorf("%d calls, want one", f.sink.calls)
 	}
 }
 

@@ -43,7 +43,7 @@ var measuredAt = time.Date(2026, 1, 5, 13, 0, 0, 0, time.UTC)
 // TestCloudWatchDatum checks the namespace, the names, the value, the unit and the time of a datum.
 func TestCloudWatchDatum(t *testing.T) {
 	fake := new(fakeCloudWatch)
-	err := NewCloudWatch(fake).Put(t.Context(), []Datum{tableMetric("items", "MaxKeyWriteUnitsPerSecond", 712.5, unitCountPerSecond, measuredAt, dimension("Key", "C#a"))})
+	err := NewCloudWatch(fake).Put(t.Context(), []Datum{tableMetric("items", "KeyWriteUnitsPerSecond", 712.5, unitCountPerSecond, measuredAt, dimension("Key", "C#a"))})
 	if err != nil || len(fake.calls) != 1 || *fake.calls[0].Namespace != "Hotshard" || len(fake.calls[0].MetricData) != 1 {
 		t.Fatalf("error %v, calls %v; want one of one datum", err, fake.calls)
 	}
@@ -56,7 +56,7 @@ func TestCloudWatchDatum(t *testing.T) {
 		dims = append(dims, *dim.Name+"="+*dim.Value)
 	}
 	got := fmt.Sprint(*d.MetricName, *d.Value, d.Unit, d.Timestamp.Equal(measuredAt), dims)
-	if want := fmt.Sprint("MaxKeyWriteUnitsPerSecond", 712.5, types.StandardUnitCountSecond, true, []string{"TableName=items", "Key=C#a"}); got != want {
+	if want := fmt.Sprint("KeyWriteUnitsPerSecond", 712.5, types.StandardUnitCountSecond, true, []string{"TableName=items", "Key=C#a"}); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -66,7 +66,7 @@ func TestCloudWatchDatum(t *testing.T) {
 func TestCloudWatchBatches(t *testing.T) {
 	lost := errors.New("lost")
 	fake := &fakeCloudWatch{fail: map[int]error{0: lost}}
-	if err := NewCloudWatch(fake).Put(t.Context(), slices.Repeat([]Datum{tableMetric("t", "Records", 1, unitCount, measuredAt)}, 501)); !errors.Is(err, lost) {
+	if err := NewCloudWatch(fake).Put(t.Context(), slices.Repeat([]Datum{tableMetric("t", "HotKeys", 1, unitCount, measuredAt)}, 501)); !errors.Is(err, lost) {
 		t.Errorf("error %v, want %v", err, lost)
 	}
 	if diff := cmp.Diff([]int{250, 250, 1}, fake.sizes()); diff != "" {

@@ -35,13 +35,6 @@ func (s *schedule) check() {
 		s.checkMap()
 		s.checkHotKeys()
 	}
-	sum := 0.0
-	for _, v := range s.values("WriteUnits")["hotshard-items"] {
-		sum += v
-	}
-	if sum > float64(s.sent) {
-		s.t.Errorf("metric WriteUnits has a sum of %v for %d writes", sum, s.sent)
-	}
 	if blocks := s.progress(s.t).Blocks; blocks.Before(start.Add(s.length)) {
 		s.t.Errorf("blocks up to %v", blocks)
 	}

@@ -156,7 +156,6 @@ type Progress struct {
 	From   time.Time `dynamodbav:"from"`   // start of the first folded window
 	To     time.Time `dynamodbav:"to"`     // windows that start from From to To are in Minutes and Late
 	Blocks time.Time `dynamodbav:"blocks"` // windows that start from From to Blocks are also in Blocks
-	Sums   time.Time `dynamodbav:"sums"`   // the task has sent the metrics of windows before Sums
 	Read   time.Time `dynamodbav:"read"`   // a time from Read to To without an item had no writes
 	Ran    time.Time `dynamodbav:"ran"`    // the last run of the task
 	Puts   uint64    `dynamodbav:"puts"`   // how often the progress was stored; a run ends if another run has stored it
