@@ -174,7 +174,7 @@ func (s shownSpread) deviation(count int64) string {
 
 // verdictText returns the verdict, and what it leaves out: items on write shards of another count, and new ones.
 func (s shownSpread) verdictText() string {
-	text := fmt.Sprintf("%s: write shard %d deviates most, by %.1f%% of the mean; chi-square %.2f, p = %.3g", s.Verdict, s.Furthest, 100*s.MaxDeviation, s.ChiSquare, s.P)
+	text := fmt.Sprintf("%s: write shard %d deviates most, by %.1f%% of the mean", s.Verdict, s.Furthest, 100*s.MaxDeviation)
 	switch s.Verdict {
 	case shard.Unsharded:
 		text = "not sharded: one write shard"
