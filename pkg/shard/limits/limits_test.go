@@ -62,6 +62,21 @@ func (d *deployment) used(t *testing.T, limit limits.Limit, now time.Time, shard
 	return sum
 }
 
+// TestGrowthAtWindowsBegin checks that a growth that takes effect at a window's begin divides the window's limit: hits on
+// new write shards need no transfers.
+func TestGrowthAtWindowsBegin(t *testing.T) {
+	limit := limits.Limit{Key: "k", Max: 4000, Window: time.Minute}
+	begin := limit.Start(libtest.Later)
+	s := newStore(fmt.Sprintf("%d:4", begin.Unix()))
+	l := s.limiter(nil)
+	for range 40 {
+		mustHit(t, l, limit, begin)
+	}
+	if got := s.reset(); got.transactions > 0 || len(s.used) < 2 {
+		t.Errorf("%d transactions, hits on %d write shards; want no transaction and several write shards", got.transactions, len(s.used))
+	}
+}
+
 // TestBoundsOfLimits checks the bounds of keys, hits and windows, and of the hits of a call, on both sides.
 func TestBoundsOfLimits(t *testing.T) {
 	l := newStore().limiter(nil)
