@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// TestBoundsOfVerdicts checks the mean and the deviation at which a verdict changes.
+// TestBoundsOfVerdicts checks the mean, the chi-square and the deviation at which a verdict changes.
 func TestBoundsOfVerdicts(t *testing.T) {
-	two := []int64{1, 1}
 	for _, c := range []struct {
-		spread Spread
+		counts []int64
 		want   Verdict
 	}{
-		{Spread{Counts: two[:1], Mean: 9}, Unsharded}, {Spread{Counts: two, Mean: 4.99, MaxDeviation: 1}, TooFew}, {Spread{Counts: two, Mean: 5, MaxDeviation: 1}, Even},
-		{Spread{Counts: two, Mean: 50, MaxDeviation: 0.5}, Even}, {Spread{Counts: two, Mean: 50, MaxDeviation: 0.501}, Uneven}, // five times 5
-		{Spread{Counts: two, Mean: 5000, MaxDeviation: 0.1}, Uneven}, {Spread{Counts: two, Mean: 5000, MaxDeviation: 0.0999}, Even},
+		{[]int64{9}, Unsharded}, {[]int64{9, 0}, TooFew}, {[]int64{10, 0}, Even}, {[]int64{12, 0}, Uneven},
+		{[]int64{123, 77}, Even}, {[]int64{124, 76}, Uneven}, // a chi-square of 10.6 and of 11.5
+		{[]int64{5500, 4500}, Uneven}, {[]int64{5499, 4501}, Even},
+		{slices.Repeat([]int64{20, 10}, 32), Uneven}, {slices.Repeat([]int64{17, 13}, 32), Even},
 	} {
-		if got := c.spread.Verdict(); got != c.want {
-			t.Errorf("%+v: %s, want %s", c.spread, got, c.want)
+		if got := SpreadOf(c.counts).Verdict(); got != c.want {
+			t.Errorf("%v: %s, want %s", c.counts, got, c.want)
 		}
 	}
 	if s := SpreadOf([]int64{5, 9, 1}); s.Furthest != 1 { // equally far as the last

@@ -86,7 +86,7 @@ func ExampleExpiry() {
 }
 
 func ExampleSpreadOf() {
-	s := shard.SpreadOf([]int64{300, 180, 160, 160})
+	s := shard.SpreadOf([]int64{260, 180, 200, 160})
 	fmt.Printf("%s: %.0f%% off the mean\n", s.Verdict(), 100*s.MaxDeviation)
-	// Output: uneven: 50% off the mean
+	// Output: uneven: 30% off the mean
 }

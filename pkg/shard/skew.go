@@ -49,23 +49,34 @@ const (
 // Bounds of an even spread.
 const (
 	minMean = 5 // items on a write shard
-	// unevenSigmas is how many standard deviations of a random placement a deviation must exceed.
-	unevenSigmas = 5
+	// unevenSigmas is how many standard deviations Pearson's chi-square must be too high. Chance makes one of a thousand
+	// even keys exceed it.
+	unevenSigmas = 3.09
 	// unevenDeviation is the MaxDeviation below which a spread is even. With many items chance explains no deviation.
 	unevenDeviation = 0.1
 )
 
 // Verdict returns the assessment of the spread.
 func (s Spread) Verdict() Verdict {
-	n := float64(len(s.Counts))
-	sigma := math.Sqrt(s.Mean * (1 - 1/n)) // of a count
 	switch {
-	case n < 2:
+	case len(s.Counts) < 2:
 		return Unsharded
 	case s.Mean < minMean:
 		return TooFew
-	case s.MaxDeviation*s.Mean > unevenSigmas*sigma && s.MaxDeviation >= unevenDeviation:
+	case s.MaxDeviation >= unevenDeviation && s.sigmas() > unevenSigmas:
 		return Uneven
 	}
 	return Even
+}
+
+// sigmas returns by how many standard deviations Pearson's chi-square of the counts exceeds that of a random placement, as
+// Wilson and Hilferty approximate it.
+func (s Spread) sigmas() float64 {
+	chiSquare, degrees := 0.0, float64(len(s.Counts)-1)
+	for _, count := range s.Counts {
+		difference := float64(count) - s.Mean
+		chiSquare += difference * difference / s.Mean
+	}
+	variance := 2 / (9 * degrees)
+	return (math.Cbrt(chiSquare/degrees) - 1 + variance) / math.Sqrt(variance)
 }

@@ -101,7 +101,7 @@ type Summary string
 const (
 	NoSummary      Summary = ""
 	PartialSummary Summary = "partials" // the newest state of each write shard but 0, 64 to an item
-	RollupSummary  Summary = "rollups"  // measures of an hour or a day, a fragment for each stream shard
+	RollupSummary  Summary = "rollups"  // measures of an hour, a fragment for each stream shard
 	RankingSummary Summary = "ranking"  // the top of a period, and a histogram in fragments
 )
 
