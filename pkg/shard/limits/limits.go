@@ -72,11 +72,11 @@ type Verdict struct {
 //
 // # What it guarantees
 //
-// Any number of concurrent processes together allow at most Max hits of a window. That holds whatever is throttled,
-// lost or repeated, and however the shard count changes. A call that is not allowed uses nothing, of any of its limits.
-// A hit is rejected only after Max hits have been used up, so if enough arrive, exactly Max are allowed. The exception
-// is an ambiguous result of DynamoDB: the call's hits may be counted although its caller got an error, and then fewer
-// hits are allowed. HitTransact with package once avoids that.
+// Any number of concurrent processes, whose clocks differ by at most [shardmap.Clocks], together allow at most Max hits
+// of a window. That holds whatever is throttled, lost or repeated, and however the shard count changes. A call that is
+// not allowed uses nothing, of any of its limits. A hit is rejected only after Max hits have been used up, so if enough
+// arrive, exactly Max are allowed. The exception is an ambiguous result of DynamoDB: the call's hits may be counted
+// although its caller got an error, and then fewer hits are allowed. HitTransact with package once avoids that.
 //
 // The time of a call decides its window: a process whose clock is behind still counts into the previous window.
 //
