@@ -3,6 +3,7 @@ package query
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,7 +33,7 @@ type rollupsInput struct {
 	Entity httpapi.Name `query:"entity" required:"true" example:"sensor-1"`
 	From   httpapi.Time `query:"from" doc:"RFC 3339; the first bucket contains it. Default: as for events, but at most 1,000 buckets"`
 	To     httpapi.Time `query:"to" doc:"RFC 3339; the last bucket starts before it. Default: now"`
-	Every  string       `query:"every" enum:"1h,2h,3h,4h,6h,8h,12h,1d" default:"1h" doc:"Length of a bucket"`
+	Every  string       `query:"every" default:"1h" doc:"Length of a bucket: whole hours that divide a day"`
 }
 
 type rollupAnswer struct {
@@ -103,6 +104,9 @@ type bucketRange struct {
 // rangeOf validates the parameters, and returns the range with its defaults.
 func (r *rollupReader) rangeOf(in *rollupsInput, now time.Time) (*bucketRange, error) {
 	every, err := display.ParseDuration(in.Every)
+	if err == nil && (every < time.Hour || every%time.Hour != 0 || oneDay%every != 0) {
+		err = errors.New("want 1h, 2h, 3h, 4h, 6h, 8h, 12h or 1d")
+	}
 	if err != nil {
 		return nil, httpapi.InvalidAt("query.every", err.Error(), in.Every)
 	}

@@ -83,7 +83,7 @@ func TestRollups(t *testing.T) {
 	r.wantRollups(q + "&from=2026-01-31T23:00:00Z&to=2026-02-01T00:00:00Z")
 	r.wantRollups(q+"&from=2026-01-31T23:00:00Z&to=2026-02-01T00:00:00.001Z", last)
 	r.wantRollups(q + "&from=2026-01-31T22:00:00Z&to=2026-01-31T22:00:00Z")
-	r.wantRollups(q+"&from=2026-01-31T23:00:00Z&to=2026-02-01T01:00:00Z&every=2h", first, last)
+	r.wantRollups(q+"&from=2026-01-31T23:00:00Z&to=2026-02-01T01:00:00Z&every=120m", first, last)
 	r.wantRollups(q+"&from=2026-01-31T12:00:00Z&to=2026-02-01T00:00:01Z&every=1d",
 		strings.Replace(first, "T22", "T00", 1), last)
 	r.wantRollups("entity=never&from=2026-01-31T00:00:00Z&to=2026-02-02T00:00:00Z")
@@ -146,7 +146,7 @@ func TestDefaultRanges(t *testing.T) {
 			if err != nil || !r.From.Equal(want) {
 				t.Errorf("events at %s to %s: from %s, %v; want %s", now, to, r.From, err, want)
 			}
-			for text, every := range map[string]time.Duration{"1h": time.Hour, "8h": 8 * time.Hour, "1d": oneDay} {
+			for text, every := range map[string]time.Duration{"1h": time.Hour, "8h0m0s": 8 * time.Hour, "1d": oneDay, "24h": oneDay} {
 				span, err := rollups.rangeOf(&rollupsInput{To: httpapi.Time{Time: to}, Every: text}, now)
 				require.NoError(t, err)
 				if !span.from.Equal(want.Truncate(every)) || span.to.Before(end) {
