@@ -96,21 +96,6 @@ func checkNext(t *testing.T, c *Cursor, limit int, want ...string) {
 	}
 }
 
-// TestExpiredIterator checks that the call after an expired iterator continues after the last record.
-func TestExpiredIterator(t *testing.T) {
-	s := &service{records: 5}
-	c := s.stream(awsARN).Cursor("s", AfterSequence("1"))
-	checkNext(t, c, 2, "2", "3")
-	s.epoch++
-	if _, err := c.Next(t.Context(), new(Buffer), 9); !IsStale(err) || !IsTransient(err) || !strings.Contains(err.Error(), "stream shard s") {
-		t.Fatalf("error = %v, want a transient one for a stale iterator of stream shard s", err)
-	}
-	checkNext(t, c, 9, "4", "5")
-	if want := []string{"AFTER_SEQUENCE_NUMBER1", "AFTER_SEQUENCE_NUMBER3"}; !slices.Equal(s.asked, want) {
-		t.Errorf("requested the iterators %v, want %v", s.asked, want)
-	}
-}
-
 // TestUnknownIterator checks that a cursor replaces an iterator that the service rejects, unless that could skip records.
 func TestUnknownIterator(t *testing.T) {
 	for _, from := range []Position{TrimHorizon, Latest} {
