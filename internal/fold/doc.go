@@ -1,6 +1,5 @@
-// Package fold folds the streams of both tables into summaries, exactly once: the write shards
-// of counters into their sums, events into rollups of an hour, and entries of
-// leaderboards into the tops and histograms of their boards.
+// Package fold folds the streams of both tables into summaries, exactly once: the write shards of counters into their
+// sums, events into rollups of an hour, and entries of leaderboards into the tops and histograms of their boards.
 //
 //	handler, err := fold.New(settings, client, log)
 //	answer, err := handler.Invoke(ctx, payload)

@@ -80,8 +80,8 @@ func (f *folder) task(ctx context.Context, j *journal) ([]byte, error) {
 	return json.Marshal(r.answer)
 }
 
-// foldAll folds the minutes and blocks that are due. It first stores the progress, because readers
-// find held items by [heat.Progress.Held].
+// foldAll folds the minutes and blocks that are due. It first stores the progress, because readers find held items by
+// [heat.Progress.Held].
 func (r *folding) foldAll(ctx context.Context, now time.Time) error {
 	if err := r.putProgress(ctx); err != nil {
 		return err

@@ -38,7 +38,8 @@ func (r WindowReader) WithoutHeld(ctx context.Context, from, to time.Time) iter.
 	return r.read(ctx, windowSpan{unfolded, from, to}, Progress{Held: NeverHeld})
 }
 
-// Prompt is [WindowReader.WithoutHeld] with the held windows and without the items of [Late]. p is the result of [WindowReader.Progress].
+// Prompt is [WindowReader.WithoutHeld] with the held windows and without the items of [Late]. p is the result of
+// [WindowReader.Progress].
 func (r WindowReader) Prompt(ctx context.Context, p Progress, from, to time.Time) iter.Seq2[Window, error] {
 	return r.read(ctx, windowSpan{prompt, from, to}, p)
 }
