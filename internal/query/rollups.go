@@ -3,7 +3,6 @@ package query
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hotshard/hotshard/internal/base/display"
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/base/heat"
 	"github.com/hotshard/hotshard/internal/base/schema"
@@ -30,10 +28,10 @@ const maxBuckets = 1000
 const oneDay = 24 * time.Hour
 
 type rollupsInput struct {
-	Entity httpapi.Name `query:"entity" required:"true" example:"sensor-1"`
-	From   httpapi.Time `query:"from" doc:"RFC 3339; the first bucket contains it. Default: as for events, but at most 1,000 buckets"`
-	To     httpapi.Time `query:"to" doc:"RFC 3339; the last bucket starts before it. Default: now"`
-	Every  string       `query:"every" default:"1h" doc:"Length of a bucket: whole hours that divide a day"`
+	Entity httpapi.Name         `query:"entity" required:"true" example:"sensor-1"`
+	From   httpapi.Time         `query:"from" doc:"RFC 3339; the first bucket contains it. Default: as for events, but at most 1,000 buckets"`
+	To     httpapi.Time         `query:"to" doc:"RFC 3339; the last bucket starts before it. Default: now"`
+	Every  httpapi.DurationText `query:"every" default:"1h" example:"6h" doc:"Length of a bucket: whole hours that divide a day"`
 }
 
 type rollupAnswer struct {
@@ -103,12 +101,12 @@ type bucketRange struct {
 
 // rangeOf validates the parameters, and returns the range with its defaults.
 func (r *rollupReader) rangeOf(in *rollupsInput, now time.Time) (*bucketRange, error) {
-	every, err := display.ParseDuration(in.Every)
-	if err == nil && (every < time.Hour || every%time.Hour != 0 || oneDay%every != 0) {
-		err = errors.New("want 1h, 2h, 3h, 4h, 6h, 8h, 12h or 1d")
+	every, fault := in.Every.Within(time.Hour, oneDay, time.Hour)
+	if fault == "" && oneDay%every != 0 {
+		fault = "it must be 1h, 2h, 3h, 4h, 6h, 8h, 12h or 1d"
 	}
-	if err != nil {
-		return nil, httpapi.InvalidAt("query.every", err.Error(), in.Every)
+	if fault != "" {
+		return nil, httpapi.InvalidAt("query.every", fault, in.Every)
 	}
 	if !in.From.IsZero() && !in.To.IsZero() && in.To.Before(in.From.Time) {
 		return nil, httpapi.InvalidAt("query.to", "it is before from", httpapi.FormatTime(in.To.Time))

@@ -110,6 +110,7 @@ func TestInvalidRollupParameters(t *testing.T) {
 		"entity=%00":                         "query.entity",
 		"entity=a&entity=b":                  "query.entity",
 		"entity=e&every=5h":                  "query.every",
+		"entity=e&every=":                    "query.every",
 		"entity=e&every=30m":                 "query.every",
 		"entity=e&every=90m":                 "query.every",
 		"entity=e&every=2d":                  "query.every",
@@ -147,7 +148,7 @@ func TestDefaultRanges(t *testing.T) {
 				t.Errorf("events at %s to %s: from %s, %v; want %s", now, to, r.From, err, want)
 			}
 			for text, every := range map[string]time.Duration{"1h": time.Hour, "8h0m0s": 8 * time.Hour, "1d": oneDay, "24h": oneDay} {
-				span, err := rollups.rangeOf(&rollupsInput{To: httpapi.Time{Time: to}, Every: text}, now)
+				span, err := rollups.rangeOf(&rollupsInput{To: httpapi.Time{Time: to}, Every: httpapi.DurationText(text)}, now)
 				require.NoError(t, err)
 				if !span.from.Equal(want.Truncate(every)) || span.to.Before(end) {
 					t.Errorf("rollups by %s at %s to %s: %s to %s; want from %s", text, now, to, span.from, span.to, want.Truncate(every))
