@@ -148,9 +148,9 @@ func (r *recheckRun) postpone(ctx context.Context, n *dueNote) error {
 // spare is how many more places than a top holds a recheck reads, because some may be outdated.
 const spare = 50
 
-// refillTop is the topStep of a recheck. It fills the range that a top covers from the index and from the entries
-// themselves. If the places that it read end before the range does, because the index still shows players who left, it
-// notes another recheck.
+// refillTop is the topStep of a recheck. It reads the index's first places, and the entries of the players there and in
+// the top, and returns the top that the entries make. If that covers more than the places that were read, it notes
+// another recheck. If it is short, refillTop widens it.
 func (f *recheckTask) refillTop(ctx context.Context, s *boardChanges, top storedTop, size int) (*parts.Top, error) {
 	places, reach, err := f.readIndex(ctx, s, f.capacity(size)+spare)
 	if err != nil {
@@ -175,7 +175,7 @@ func (f *recheckTask) refillTop(ctx context.Context, s *boardChanges, top stored
 		return nil, err
 	}
 	next.Trim(f.capacity(size))
-	if next.Exceeds(reach) {
+	if next.Exceeds(reach) { // the index still shows players who left
 		err = f.noteRecheck(ctx, s)
 	}
 	if err == nil && next.IsShort(size) {

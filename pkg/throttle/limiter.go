@@ -45,9 +45,9 @@ func New(options Options) (*Limiter, error) {
 	}, nil
 }
 
-// Partition returns the initial partition, counted from 0, of a partition key in a table or index that begins with
-// [Options.Partitions] partitions, equal ranges of the keys' hashes. The key is a string's text, a number's digits
-// (42, -1, 15e-1), or a binary value in base64. Splits are ignored.
+// Partition returns the partition, counted from 0, in which a partition key begins. At first, the [Options.Partitions]
+// partitions of a table or index are equal ranges of the keys' hashes; later splits are ignored. Pass a string as it is,
+// a number without zeros that its value doesn't need (42, -1, 1.5), a binary value in base64.
 func (l *Limiter) Partition(key string) int { return l.gate.Partition(key) }
 
 // Partitions returns the current number of a table's partitions, without the indexes' partitions. The table is given by

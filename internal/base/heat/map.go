@@ -92,8 +92,8 @@ func NewMap(o MapOptions) *Map {
 	for i := range m.columns {
 		begin := o.From.Add(time.Duration(i) * o.Step)
 		if !o.Read.IsZero() {
-			read := MinTime(begin.Add(o.Step), o.AsOf).Sub(MaxTime(begin, o.Read))
-			m.columns[i].read = max(0, float64(read)/float64(o.Step))
+			overlap := MinTime(begin.Add(o.Step), o.AsOf).Sub(MaxTime(begin, o.Read)) // of the column and what was read
+			m.columns[i].read = max(0, float64(overlap)/float64(o.Step))
 		}
 	}
 	return m

@@ -144,9 +144,9 @@ func (g *Gate) hash(key string) uint64 {
 	return binary.BigEndian.Uint64(sum[:8])
 }
 
-// Partition returns the initial partition, counted from 0, of a partition key in a space that begins with
-// Limits.Partitions equal ranges of hashes. The key is a string's text, a number's digits (42, -1, 15e-1), or a binary
-// value in base64. Splits are ignored.
+// Partition returns the partition, counted from 0, in which a partition key begins. At first, the Limits.Partitions
+// partitions of a space are equal ranges of hashes; later splits are ignored. The key is a string as it is, a number
+// without zeros that its value doesn't need (42, -1, 1.5), or a binary value in base64.
 func (g *Gate) Partition(key string) int {
 	partition, _ := bits.Mul64(g.hash(key), uint64(g.limits.Partitions))
 	return int(partition)

@@ -33,7 +33,7 @@ const (
 	maxKnownBoards = 10_000
 )
 
-// maxModeFixes bounds the attempts of withFixedMode. An attempt fails if another call has changed the mode.
+// maxModeFixes bounds the attempts of fixModeAndRead. An attempt fails if another call has changed the mode.
 const maxModeFixes = 10
 
 // knownBoard is a board in a process's cache.
@@ -185,9 +185,9 @@ func (l *Boards) configure(ctx context.Context, board string, s Settings) error 
 	return dynamo.ErrOutrun
 }
 
-// withFixedMode returns a board's settings, whose mode can't change any more. Before the first score on a board, it
+// fixModeAndRead returns a board's settings, whose mode can't change any more. Before the first score on a board, it
 // writes that the board is used, on condition that the mode is unchanged. Configure changes no mode of a used board.
-func (l *Boards) withFixedMode(ctx context.Context, board string, now time.Time) (knownBoard, error) {
+func (l *Boards) fixModeAndRead(ctx context.Context, board string, now time.Time) (knownBoard, error) {
 	known, err := l.cachedSettings(ctx, board, now)
 	for round := 0; err == nil && !known.used; round++ {
 		if round == maxModeFixes {

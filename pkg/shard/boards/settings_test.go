@@ -178,7 +178,7 @@ func TestModeIsFixed(t *testing.T) {
 		if c.it != nil {
 			s.Items = []dynamo.Item{c.it}
 		}
-		known, err := of(s, Options{}).withFixedMode(t.Context(), "b", noon)
+		known, err := of(s, Options{}).fixModeAndRead(t.Context(), "b", noon)
 		if (err == nil) != (c.want == nil) || c.want != errDamaged && !errors.Is(err, c.want) || err == nil && known.Mode != c.mode || len(s.Updated) != c.n {
 			t.Errorf("%s: %+v, %v after %d updates; want %s, %v after %d", name, known, err, len(s.Updated), c.mode, c.want, c.n)
 		}

@@ -91,7 +91,7 @@ func (l *Boards) SubmitTransact(ctx context.Context, board string, scores []Play
 	return writes, nil
 }
 
-// preparePlayers reads the entries that scores may change, and returns each player's writes. A player with an invalid
+// preparePlayers fixes the board's mode, reads the entries that scores may change, and returns each player's writes. A player with an invalid
 // entry or sum has an error, and the caller makes none of the player's writes. attemptAt is when the attempt begins.
 func (l *Boards) preparePlayers(ctx context.Context, board string, scores []PlayerScore, now, attemptAt time.Time) ([]*playerScores, error) {
 	for _, s := range scores {
@@ -99,7 +99,7 @@ func (l *Boards) preparePlayers(ctx context.Context, board string, scores []Play
 			return nil, fmt.Errorf("the player of a score on board %q: %w", board, err)
 		}
 	}
-	known, err := l.withFixedMode(ctx, board, now)
+	known, err := l.fixModeAndRead(ctx, board, now)
 	if err != nil {
 		return nil, err
 	}

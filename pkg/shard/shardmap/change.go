@@ -152,7 +152,7 @@ func (c *Changer) change(ctx context.Context, key string, now time.Time, decide 
 	if err != nil {
 		return Entry{Key: key}, changeError(key, err)
 	}
-	begin := time.Now().Round(0)
+	begin := time.Now().Round(0) // the wall clock runs on while Lambda freezes the process; ctx's timer does not
 	isLate := func() bool { return dynamo.Since(begin) > c.commitTime }
 	ctx, cancel := context.WithTimeout(ctx, c.commitTime)
 	defer cancel()

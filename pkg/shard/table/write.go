@@ -15,8 +15,8 @@ import (
 	"github.com/hotshard/hotshard/pkg/shard/internal/place"
 )
 
-// Put writes an item to its write shard. It returns nil once the item is durable. The
-// partition key attribute holds the name; Put does not change the caller's item.
+// Put writes an item to its write shard. It returns nil once the item is durable. The item's partition key attribute has
+// the name, such as acme. The stored copy has the write shard's key, such as acme#4; the caller's item does not change.
 //
 // If write shards are random, Put retries a throttled attempt on another write shard, unless an earlier attempt may have
 // been applied.
