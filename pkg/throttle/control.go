@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/hotshard/hotshard/internal/base/dynamo"
 	"github.com/hotshard/hotshard/internal/throttle/partitions"
 )
@@ -101,7 +103,7 @@ func (l *Limiter) splitOnRequest(w http.ResponseWriter, r *http.Request) {
 		Index string `json:"index"`
 	}
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<16))
-	if err != nil || !decode(text, &body) || body.Table == "" {
+	if err != nil || json.Unmarshal(text, &body, json.RejectUnknownMembers(true)) != nil || body.Table == "" {
 		writeError(w, http.StatusBadRequest, "ValidationException", `want {"table":NAME,"index":NAME}; index is optional`)
 		return
 	}

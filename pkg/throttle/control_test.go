@@ -99,6 +99,7 @@ func TestReport(t *testing.T) {
 		`{"table":"limited","index":"by_rank"}`: "ResourceNotFoundException", // a local index
 		`{"table":7}`:                           "ValidationException",
 		`{}`:                                    "ValidationException",
+		`{"table":"limited","partition":0}`:     "ValidationException",
 		`split`:                                 "ValidationException",
 	} {
 		if code, text, _ := c.call(t, "POST", "/_throttle/split", body); code/100 != 4 || !strings.Contains(text, want) {
