@@ -88,7 +88,7 @@ func (c *Config) Reserved() map[string]int {
 // StreamConcurrency returns how many stream shards can be read at once: the concurrency that each function of the
 // stream reserves, or the account's if none is reserved.
 func (c *Config) StreamConcurrency() int {
-	reserved := c.Reserved()
+	reserved := c.Reserved() // for the aggregator as much as for hotkeys; or for reader instead of both
 	return cmp.Or(reserved["hotkeys"], reserved["reader"], c.AccountConcurrency)
 }
 

@@ -32,9 +32,9 @@ func (s *boardChanges) outdatedRows() (list []entryChange) {
 // maxRowPlayers bounds the players in a note, so that one read has all their entries.
 const maxRowPlayers = 100
 
-// noteOutdated stores that the boards task must move the outdated rows of these changes. The note's key has the first
-// change's sequence number, so a redelivery stores the same note again, or another note if it begins with a later change.
-// Both are harmless, even if the rows were moved meanwhile.
+// noteOutdated stores that the boards task must move the outdated rows of these changes. The note's key has the sequence
+// number of the first of them. So a redelivery stores the same note again or, if the redelivery begins after that change,
+// a second note. Both are harmless, even if the rows were moved meanwhile.
 func (f *topFolder) noteOutdated(ctx context.Context, s *boardChanges, outdated []entryChange, streamShard string) error {
 	players := make([]string, len(outdated))
 	for i, t := range outdated {

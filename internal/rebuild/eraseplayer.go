@@ -45,10 +45,10 @@ func (e *Eraser) erasePlayer(ctx context.Context, report *tally, name, player st
 	return nil
 }
 
-// eraseEntry deletes an entry. It notes the top of the entry's period after the delete, and also before, in case this
-// process fails in between.
+// eraseEntry deletes an entry. After the delete it stores a note: the boards task must recheck the top of the entry's
+// period. It stores the note before the delete, too, in case this process fails in between.
 func (e *Eraser) eraseEntry(ctx context.Context, k itemKey) error {
-	board, period, _, _ := schema.ParseEntryKey(k.pk, k.sk) // it was read by its key
+	board, period, _, _ := schema.ParseEntryKey(k.pk, k.sk) // ok, since k is an entry's key
 	if err := fold.NoteBoard(ctx, e.client, e.o.Names.Rollups, board, period, e.o.Now()); err != nil {
 		return err
 	}

@@ -114,8 +114,8 @@ func IsRejected(err error) bool {
 	return ok && failed.ErrorCode() == "ValidationException"
 }
 
-// ErrOutrun means that another writer changed an item between its read and its write. Nothing was written.
-var ErrOutrun = errors.New("an item changed since it was read")
+// ErrOutrun means that another writer changed or locked an item between its read and its write. Nothing was written.
+var ErrOutrun = errors.New("an item was changed or locked since it was read")
 
 // IsConflict reports whether a write or a transaction conflicted with another transaction, or returned ErrOutrun. It is
 // false if an earlier attempt had an unknown outcome.

@@ -38,7 +38,7 @@ type logReader struct {
 
 	document document
 	open     map[string]*logEvent // events that have not ended, by source
-	newest   map[string]*logEvent // of them the event of the newest line, by logLine.collected; of all for ""
+	newest   map[string]*logEvent // of them the event of the newest line, by logLine.collectorSource; of all for ""
 
 	counted map[string][]Reason // the reasons that were counted for a request, by its id
 	logCounts
@@ -113,35 +113,36 @@ func (l *logReader) readDocument() {
 	}
 }
 
-// readLine reads one line, which may be a record in JSON.
+// readLine adds a line to the event that it belongs to. If the line is JSON, it adds each of its records.
 func (l *logReader) readLine(line string) {
 	l.setTime(line)
-	text, collected := cutTransport(line)
+	text, collectorSource := cutTransport(line)
 	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[{") {
 		if records := recordsOf(text); records != nil {
 			for _, r := range records {
-				l.readRecord(r, collected)
+				l.readRecord(r, collectorSource)
 			}
 			return
 		}
 	}
-	parsed := parseLine(text, collected)
+	parsed := parseLine(text, collectorSource)
 	words := throttleWords.FindAllString(parsed.text, -1)
-	l.eventOf(&parsed, words).add(&parsed, words)
+	event := l.eventOf(&parsed, words)
+	event.add(&parsed, words)
 }
 
 // readRecord adds a record to its source's open event if its message continues the event, or else begins an event.
-func (l *logReader) readRecord(r record, collected string) {
+func (l *logReader) readRecord(r record, collectorSource string) {
 	l.setTime(r.text)
-	line := parseLine(r.line, r.source+collected)
-	line.headed, line.collected = r.line != "", collected
+	line := parseLine(r.line, r.source+collectorSource)
+	line.headed, line.collectorSource = r.line != "", collectorSource
 	event := l.open[line.source]
 	isThrottle := r.line == "" && throttleWords.MatchString(r.text)
 	if event == nil || !r.hasLine || isThrottle || !event.belongs(&line, nil) {
 		line.text, line.headed = r.text, false
 		event = l.beginEvent(&line)
 	}
-	l.newest[line.collected], l.newest[""] = event, event
+	l.newest[line.collectorSource], l.newest[""] = event, event
 	event.add(&line, throttleWords.FindAllString(line.text, -1))
 }
 
@@ -158,18 +159,18 @@ func (l *logReader) setTime(line string) {
 func (l *logReader) eventOf(line *logLine, words []string) *logEvent {
 	ids := requestIDs(line.text)
 	if sameRequest := l.eventWithID(ids); sameRequest != nil && !line.headed {
-		l.newest[line.collected], l.newest[""] = sameRequest, sameRequest
+		l.newest[line.collectorSource], l.newest[""] = sameRequest, sameRequest
 		return sameRequest
 	}
-	event := l.newest[line.collected]
-	if line.source != line.collected || line.headed {
+	event := l.newest[line.collectorSource]
+	if line.source != line.collectorSource || line.headed {
 		event = l.open[line.source]
 	}
 	belongs := event != nil && event.belongs(line, words) && (line.headed || !event.conflicts(line, ids))
 	if !belongs {
 		event = l.beginEvent(line)
 	}
-	l.newest[line.collected], l.newest[""] = event, event
+	l.newest[line.collectorSource], l.newest[""] = event, event
 	return event
 }
 

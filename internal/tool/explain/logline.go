@@ -7,10 +7,10 @@ import (
 
 // logLine is a line of a log.
 type logLine struct {
-	text      string // without what log collectors and loggers put before it
-	headed    bool   // whether a logger's time or level was before the text
-	collected string // name of the container or process, by what a log collector put before the text; "" for unknown
-	source    string // collected, with the names of thread and request in the header
+	text            string // without what log collectors and loggers put before it
+	headed          bool   // whether a logger's time or level was before the text
+	collectorSource string // name of the container or process, by what a log collector put before the text; "" for unknown
+	source          string // collectorSource, with the names of thread and request in the header
 }
 
 // transports match what log collectors put before each line. A group is the name of the line's source.
@@ -50,8 +50,8 @@ func cutTransport(text string) (rest, source string) {
 }
 
 // parseLine separates a line's text from the logger's header before it. The text of a stack's line keeps its indentation.
-func parseLine(text, collected string) logLine {
-	line := logLine{text: text, collected: collected, source: collected}
+func parseLine(text, collectorSource string) logLine {
+	line := logLine{text: text, collectorSource: collectorSource, source: collectorSource}
 	if indented(text) || continuation.MatchString(text) {
 		return line
 	}

@@ -7,9 +7,10 @@ import (
 	"github.com/hotshard/hotshard/internal/base/heat"
 )
 
-// Bounds of a history. If each window has 256 keys or more, it takes some 100 MB, and as much for keys of indexes.
+// Bounds of a history. It takes some 100 MB if all its windows have 256 keys of the table, and as much again if they have
+// 256 keys of indexes.
 const (
-	historyKeys = 256 // keys that a window keeps, of the table and of indexes each
+	historyKeys = 256 // keys that a window keeps besides its hot keys: of the table, and of all indexes together
 	historyTime = 6 * time.Hour
 )
 

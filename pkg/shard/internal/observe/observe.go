@@ -46,7 +46,7 @@ func NewItemAttempt(kind schema.Kind, key string, entry shardmap.Entry, writeSha
 	return attempt
 }
 
-// entryAttempt returns the attempt with the counts of the entry as they are.
+// entryAttempt returns an attempt with the counts of the entry. Callers remove those that don't apply at the item's time.
 func entryAttempt(kind schema.Kind, key string, entry shardmap.Entry, writeShard int, at time.Time) shard.Attempt {
 	before := 0
 	if last := len(entry.History) - 1; last >= 0 {
