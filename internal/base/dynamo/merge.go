@@ -198,9 +198,10 @@ func (m *Merge) NextOrder() int {
 	return m.streams[0].Order
 }
 
-// PageSize returns the Limit of the queries of a merge that reads n items from this number of write shards, over which
-// a hash spreads them: the mean of a write shard, and a margin. Then one page of each is usually enough. The merge also
-// reads the last item of the previous page, the first of the next page, and one that stays buffered.
+// PageSize returns the Limit of the queries of a merge, so that one query of each write shard is usually enough. Besides n
+// items for its caller, a merge reads up to three: the last of the caller's previous page, the first of the next page,
+// and one that stays buffered. One write shard has all these items. Several write shards, over which a hash spreads the
+// items, have the mean each; the margin is three standard deviations and two items.
 func PageSize(n, shards int) int32 {
 	if shards == 1 {
 		return int32(min(max(0, n), math.MaxInt32-3) + 3)

@@ -17,7 +17,7 @@ type Target struct {
 	Hour    time.Time // only for [RollupSummary]: the hour's start
 }
 
-// targetForm is the form of a target's name after the base key, for one form of summary.
+// targetForm makes and parses the label in a target's name, <base key>#<label>, for one kind of summary.
 type targetForm struct {
 	label func(Target) string
 	parse func(label string) (t Target, ok bool)

@@ -141,7 +141,8 @@ func (r *pastReader) run(ctx context.Context) error {
 	return r.readWindows(ctx, readTo, r.past.To)
 }
 
-// readWindows reads or skips the windows from start to end. It skips windows whose records the stream no longer keeps.
+// readWindows reads the windows from start to end. It skips windows whose records the stream no longer keeps, and, if the
+// time is too short for all, those that nextWindow leaves out.
 func (r *pastReader) readWindows(ctx context.Context, start, end time.Time) error {
 	for start.Before(end) {
 		if r.seeks && time.Since(start) > recordAge { // reading an expired time would begin at the oldest record

@@ -193,14 +193,14 @@ func (l *Boards) fixModeAndRead(ctx context.Context, board string, now time.Time
 		if round == maxModeFixes {
 			return known, fmt.Errorf("storing that board %q has scores: %w: its mode was changed %d times meanwhile; try again", board, shard.ErrContended, round)
 		}
-		known, err = l.fixMode(ctx, board, known, now)
+		known, err = l.markUsed(ctx, board, known, now)
 	}
 	return known, err
 }
 
-// fixMode makes one attempt to mark a board as used, and returns the board's settings. If another call changed the mode,
+// markUsed makes one attempt to mark a board as used, and returns the board's settings. If another call changed the mode,
 // these are the changed settings, and the board is not marked.
-func (l *Boards) fixMode(ctx context.Context, board string, known knownBoard, now time.Time) (knownBoard, error) {
+func (l *Boards) markUsed(ctx context.Context, board string, known knownBoard, now time.Time) (knownBoard, error) {
 	it, err := l.updateSettings(ctx, board, known.Settings,
 		"SET #used = :true, #mode = :mode, #size = if_not_exists(#size, :size), #periods = if_not_exists(#periods, :periods), #v = :v",
 		"attribute_not_exists(#mode) OR #mode = :mode", dynamo.Item{":true": &types.AttributeValueMemberBOOL{Value: true}})

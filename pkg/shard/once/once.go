@@ -73,7 +73,7 @@ func New(db Client, table string, o Options) *Applier {
 func (o Options) check() error {
 	names := slices.Compact(slices.Sorted(slices.Values([]string{o.PartitionKey, o.SortKey, o.TTL, "digest", "answer", schema.Version})))
 	if o.PartitionKey == "" || len(names) < 6 || o.Lifetime < time.Second {
-		return fmt.Errorf("%w: once.Options: PartitionKey %q, SortKey %q and TTL %q must differ from each other and from digest, answer and v, and Lifetime %v must be 1s or more",
+		return fmt.Errorf("%w: once.Options: PartitionKey %q must not be empty; it, SortKey %q and TTL %q must differ from each other and from digest, answer and v; Lifetime %v must be 1s or more",
 			shard.ErrMisused, o.PartitionKey, o.SortKey, o.TTL, o.Lifetime)
 	}
 	return nil
